@@ -14,6 +14,7 @@ from quorate.lint.manifests import Manifests, Options
 from quorate.lint.objects import KubeObject, NotAnObject, objects_of
 from quorate.lint.rules import RULES
 from quorate.lint.tree import TextError, documents
+from quorate.lint.understood import GangSeen, NotSeen, PodsSeen, gangs_of, not_seen, others_of
 
 
 class Text(NamedTuple):
@@ -25,13 +26,20 @@ class Text(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was found. ``unreadable`` are whole lines about files; ``skipped`` are no manifests."""
+    """What was found. ``unreadable`` are whole lines about files; ``skipped`` are no manifests.
+
+    ``gangs`` is what was understood; ``others`` are the objects with pods of no gang, ``not_seen``
+    those of which the files do not say what pods they make.
+    """
 
     findings: tuple[Finding, ...]
     unreadable: tuple[str, ...]
     skipped: tuple[str, ...]
     objects: int
     files: int
+    gangs: tuple[GangSeen, ...] = ()
+    others: tuple[PodsSeen, ...] = ()
+    not_seen: tuple[NotSeen, ...] = ()
 
     @property
     def errors(self) -> int:
@@ -70,6 +78,9 @@ def check(texts: Iterable[Text], options: Options, ignore: Sequence[str] = ()) -
         skipped=tuple(skipped),
         objects=len(objects),
         files=files,
+        gangs=gangs_of(manifests),
+        others=others_of(manifests),
+        not_seen=not_seen(manifests),
     )
 
 

@@ -18,6 +18,8 @@ from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES
 from quorate.dialects import DIALECTS, Dialect, GangObject, Malformed, by_name
 from quorate.lint.objects import KubeObject, mapping
 from quorate.lint.pod_sources import PodSource, pod_sources
+from quorate.lint.workloads.promise import Promise
+from quorate.lint.workloads.table import promises_of
 
 Json = dict[str, Any]
 
@@ -70,19 +72,23 @@ class Gang:
     """Pods that name one gang, and the PodGroup that they mean.
 
     ``group`` is the one that they name rightly; ``near`` is one of that name in another API or
-    another namespace, which they miss.
+    another namespace, which they miss. ``promise`` is set where an operator will make the PodGroup
+    and write its name into the pods.
     """
 
     key: GangKey
     sources: list[PodSource] = field(default_factory=list)
     group: Group | None = None
     near: Group | None = None
+    promise: Promise | None = None
 
     @property
     def min_count(self) -> int | None:
         """How many members must start together; None when the files do not say (rightly)."""
         if self.group is not None:
             return None if self.group.spec.defect else self.group.spec.min_count
+        if self.promise is not None:
+            return self.promise.min_count
         named = (one.resolution.membership for one in self.sources)
         counts = {one.min_count for one in named if one is not None}
         return counts.pop() if len(counts) == 1 else None
@@ -100,7 +106,9 @@ class Gang:
     @property
     def title(self) -> str:
         """The gang as a sentence names it."""
-        return self.group.title if self.group else f"gang {self.key.name}"
+        if self.group is not None:
+            return self.group.title
+        return self.promise.object.subject.short if self.promise else f"gang {self.key.name}"
 
 
 class Manifests:
@@ -117,6 +125,9 @@ class Manifests:
             self.sources += pod_sources(one, options.namespace)
             if one.kind == "PodGroup":
                 self._take_group(one)
+        self.promises = promises_of(
+            self.objects, self.sources, options.namespace, options.gang_schedulers
+        )
         self.gangs = self._gangs()
 
     def where(self, one: KubeObject) -> str:
@@ -146,8 +157,14 @@ class Manifests:
                 gang = gangs.setdefault(membership.key, Gang(membership.key))
                 gang.sources.append(source)
                 gang.group = by_key.get(membership.key)
+        for promise in self.promises:
+            dialect = _BY_API_VERSION[promise.api_version].name
+            key = GangKey(self.where(promise.object), dialect, promise.name)
+            gang = gangs.setdefault(key, Gang(key))
+            gang.sources += promise.sources
+            gang.group, gang.promise = by_key.get(key), promise
         for gang in gangs.values():
-            if gang.group is None:
+            if gang.group is None and gang.promise is None:
                 gang.near = self._near(gang.key)
         return list(gangs.values())
 

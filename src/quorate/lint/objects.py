@@ -96,6 +96,16 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def value_at(value: object, path: Path) -> object:
+    """Return the object's field at a path; None if it is absent."""
+    for part in path:
+        if isinstance(part, int):
+            value = value[part] if isinstance(value, list) else None
+        else:
+            value = mapping(value).get(part)
+    return value
+
+
 def path_text(path: Path) -> str:
     """Return a path as people write it: ``spec.containers[0].name``, keys with dots in brackets."""
     parts: list[str] = []

@@ -8,7 +8,7 @@ So Jobs, JobSets, Kubeflow's jobs, RayClusters and those that are yet to come ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quorate.core.model import Pod
 from quorate.dialects import PodFacts, Resolution, resolve
@@ -69,19 +69,23 @@ def pod_sources(found: KubeObject, namespace: str) -> list[PodSource]:
     where = found.namespace or namespace
     if found.kind in _NEVER_MAKE_PODS:
         return []
+    if found.kind in _ONLY_DESCRIBE and found.kind != "PodTemplate":
+        return [replace(one, count=None) for one in templates_of(found, where)]
     if found.kind == "Pod" and found.group == "":
-        return [_source(found, (), found.value, 1, (), where)]
+        return [made_of(found, (), found.value, 1, (), where)]
     if found.kind == "PodTemplate":
         return [
-            _source(found, ("template",), mapping(found.value.get("template")), None, (), where)
+            made_of(found, ("template",), mapping(found.value.get("template")), None, (), where)
         ]
     if found.kind == "LeaderWorkerSet":
-        return [_source(found, *part, where) for part in _leader_worker_set(found.spec())]
+        return [made_of(found, *part, where) for part in _leader_worker_set(found.spec())]
+    return templates_of(found, where)
+
+
+def templates_of(found: KubeObject, namespace: str) -> list[PodSource]:
+    """Return all templates in an object's spec, with the pods that each stands for there."""
     walk = _walk(found.spec(), ("spec",), 1, (), found.kind)
-    return [
-        _source(found, path, template, None if found.kind in _ONLY_DESCRIBE else count, at, where)
-        for path, template, count, at in walk
-    ]
+    return [made_of(found, path, made, count, at, namespace) for path, made, count, at in walk]
 
 
 _Part = tuple[Path, Json, "int | None", Path]
@@ -175,9 +179,10 @@ def _product(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one * other
 
 
-def _source(
+def made_of(
     found: KubeObject, path: Path, template: Json, count: int | None, at: Path, namespace: str
 ) -> PodSource:
+    """Return the pods that a template at ``path`` makes: ``count`` of them, as ``at`` says."""
     meta = mapping(template.get("metadata"))
     spec = mapping(template.get("spec"))
     facts = PodFacts(

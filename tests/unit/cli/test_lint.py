@@ -9,7 +9,8 @@ import yaml
 
 from quorate.lint.rules import NAMES
 from tests.unit.cli.api_server import command
-from tests.unit.lint.world import group, job
+from tests.unit.lint.operators import train_job, worker_set
+from tests.unit.lint.world import group, job, labelled
 
 ROOT = Path(__file__).resolve().parents[3]
 SHAPE = """\
@@ -58,7 +59,33 @@ def test_the_table_has_place_rule_sentence_and_remedy(lint):
         "    hint: set parallelism of Job j to 3, or lower minMember to 2\n"
         "1 error, 0 warnings in 2 objects of 1 file\n"
     )
-    assert lint(GOOD)[1] == "0 errors, 0 warnings in 2 objects of 1 file\n"
+
+
+def test_where_all_is_well_it_says_what_it_understood(lint):
+    """B11: a line for each gang: name, min, pods, GPUs; and pods of no gang."""
+    limits = {"nvidia.com/gpu": "8"}
+    web = {**job(3, "web", labels={}, schedulerName="default-scheduler"), "kind": "Job"}
+    made = [*[group(2), job(2, limits=limits)], worker_set(), train_job("elsewhere"), web]
+    assert lint(made) == (
+        0,
+        "gang default/g: min 2, 2 pods, 16 GPUs, schedulerName quorate (Job j)\n"
+        "gang default/w: min 4, 4 pods, 24 GPUs, schedulerName quorate, 2 of them "
+        "(LeaderWorkerSet w; PodGroup by LeaderWorkerSet's controller, if its schedulerProvider "
+        "is volcano)\n"
+        "no gang: Job web: 3 pods, schedulerName default-scheduler\n"
+        "not known: the pods of TrainJob w: its runtime elsewhere is in none of the files\n"
+        "0 errors, 0 warnings in 5 objects of 1 file\n",
+        "",
+    )
+    assert "gang default/g: min 3, 2 pods" not in lint(BAD)[1]
+    assert "gang default/g: min 3, 2 pods" in lint(BAD, "f.yaml", "-o", "wide")[1]
+
+
+def test_many_gangs_are_not_all_shown(lint):
+    made = [job(1, f"j{number}", labels=labelled("1", f"g{number}")) for number in range(103)]
+    lines = lint(made)[1].splitlines()
+    assert len(lines) == 102
+    assert lines[-2] == "... and 3 more; -o json has all"
 
 
 def test_wide_says_what_the_rule_is_for(lint):
@@ -67,20 +94,74 @@ def test_wide_says_what_the_rule_is_for(lint):
 
 
 def test_data_has_all_that_a_program_needs(lint):
-    (found,) = json.loads(lint(BAD, "f.yaml", "-o", "json")[1])
+    """B11: one object with apiVersion and kind; what was understood stands beside the findings."""
+    made = [*BAD, job(1, "k", labels={})]
+    found = json.loads(lint(made, "f.yaml", "-o", "json")[1])
     assert found == {
-        "file": "f.yaml",
-        "document": 0,
-        "line": 6,
-        "object": {"kind": "PodGroup", "namespace": "", "name": "g"},
-        "path": "spec.minMember",
-        "severity": "error",
-        "rule": "min-above-replicas",
-        "message": "PodGroup g needs 3 members (spec.minMember), and Job j makes 2",
-        "hint": "set parallelism of Job j to 3, or lower minMember to 2",
+        "apiVersion": "quorate.dev/v1alpha1",
+        "kind": "LintReport",
+        "errors": 1,
+        "warnings": 0,
+        "files": 1,
+        "objects": 3,
+        "findings": [
+            {
+                "file": "f.yaml",
+                "document": 0,
+                "line": 6,
+                "object": {"kind": "PodGroup", "namespace": "", "name": "g"},
+                "path": "spec.minMember",
+                "severity": "error",
+                "rule": "min-above-replicas",
+                "message": "PodGroup g needs 3 members (spec.minMember), and Job j makes 2",
+                "hint": "set parallelism of Job j to 3, or lower minMember to 2",
+            }
+        ],
+        "gangs": [
+            {
+                "namespace": "default",
+                "name": "g",
+                "api": "x-k8s",
+                "gangs": 1,
+                "min": 3,
+                "pods": 2,
+                "gpus": 0,
+                "object": {"kind": "PodGroup", "namespace": "", "name": "g"},
+                "madeBy": [{"kind": "Job", "namespace": "", "name": "j"}],
+                "schedulerNames": ["quorate"],
+                "operator": "",
+            }
+        ],
+        "podsWithoutGang": [
+            {
+                "namespace": "default",
+                "object": {"kind": "Job", "namespace": "", "name": "k"},
+                "pods": 1,
+                "gpus": 0,
+                "schedulerNames": ["quorate"],
+            }
+        ],
+        "notKnown": [],
+        "unreadable": [],
+        "skipped": [],
     }
-    assert yaml.safe_load(lint(BAD, "f.yaml", "-o", "yaml")[1]) == [found]
-    assert lint(GOOD, "f.yaml", "-o", "json")[1] == "[]\n"
+    assert yaml.safe_load(lint(made, "f.yaml", "-o", "yaml")[1]) == found
+    assert json.loads(lint(GOOD, "f.yaml", "-o", "json")[1])["findings"] == []
+
+
+def test_the_docs_describe_the_report_as_it_is(lint):
+    """B11: every field, and no other, is in docs/users/lint.md."""
+    page = (ROOT / "docs" / "users" / "lint.md").read_text()
+    described = yaml.safe_load(page.partition("```yaml report\n")[2].partition("```")[0])
+    made = [*BAD, job(1, "k", labels={}), train_job("elsewhere")]
+    assert shape_of(described) == shape_of(json.loads(lint(made, "f.yaml", "-o", "json")[1]))
+
+
+def shape_of(value):
+    """Return the names of fields, at all depths, without values; of a list its first item's."""
+    if isinstance(value, dict):
+        return {key: shape_of(below) for key, below in value.items()}
+    return [shape_of(value[0])] if isinstance(value, list) and value else None
 
 
 def test_standard_input(lint, monkeypatch):
@@ -117,8 +198,9 @@ def test_unreadable_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypa
     Path("f.yaml").write_text(text)
     assert command("lint", "f.yaml", "-o", "json") == 2
     out, err = capsys.readouterr()
-    assert out == "[]\n"
-    assert err.startswith("Error: ")
+    report = json.loads(out)
+    assert (report["findings"], report["objects"]) == ([], 0)
+    assert err == f"Error: {report['unreadable'][0]}\n"
     assert err.count("\n") == 1
     assert said in err
 
@@ -136,10 +218,11 @@ def test_options_reach_the_rules(lint):
     other = [group(2), job(2, schedulerName="mine")]
     assert "scheduler-unknown" in lint(other)[1]
     args = ("--scheduler-name", "mine", "--scheduler-name", "yours")
-    assert lint(other, "f.yaml", *args)[1].startswith("0 errors, 0 warnings")
+    clean = "\n0 errors, 0 warnings in 2 objects of 1 file\n"
+    assert lint(other, "f.yaml", *args)[1].endswith(clean)
     assert lint(BAD, "f.yaml", "--ignore", "min-above-replicas")[0] == 0
     spread = [group(2, namespace="a"), job(2)]
-    assert lint(spread, "f.yaml", "-n", "a")[1].startswith("0 errors, 0 warnings")
+    assert lint(spread, "f.yaml", "-n", "a")[1].endswith(clean)
     assert "error namespaces-differ" in lint(spread, "f.yaml", "-n", "b")[1]
 
 

@@ -9,6 +9,7 @@ SCHEDULER_NAMES = {
     ("quorate.core.model.policy", "coscheduler"),
     ("quorate.lint.manifests", "volcano"),
     ("quorate.lint.pod_sources", "volcano"),
+    ("quorate.lint.workloads.promise", "volcano"),
     ("quorate.shell.app", "volcano"),
 }
 """Where the name of a scheduler is meant, which Volcano and CoreWeave gave the same word."""

@@ -19,7 +19,8 @@ GOOD_FILES = [path for folder in GOOD_FOLDERS for path in sorted((ROOT / folder)
 
 
 def failing(name):
-    return yaml.safe_dump_all([group(9, name), job(2, name, labels={}), pod(name, labels={"a": 5})])
+    other = job(2, name, labels={}, schedulerName="default-scheduler")
+    return yaml.safe_dump_all([group(9, name), other, pod(name, labels={"a": 5})])
 
 
 @pytest.mark.parametrize("path", GOOD_FILES, ids=lambda path: path.name)

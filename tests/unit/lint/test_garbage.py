@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.lint import operators
 from tests.unit.lint.world import group, job, labelled, lint_text, native_group, node, pod
 
 MARKS = st.sampled_from([*"{}[]:,-#&*!|>'\"%@`?~<\n\t ab1", "---\n", "<<: ", "\x00", "\ud800"])
@@ -50,6 +51,15 @@ WHOLE = [
     native_group(2),
     pod(labels=labelled()),
 ]
+OPERATORS = [
+    operators.training(policy={"minAvailable": 2}),
+    operators.mpi({}, launcherCreationPolicy="WaitForWorkersReady"),
+    operators.volcano(2, 2, minAvailable=1),
+    operators.ray(labels={"volcano.sh/queue-name": "q"}, groups=[{"replicas": 1}]),
+    operators.worker_set(),
+    operators.runtime({"coscheduling": {}}),
+    operators.train_job(trainer={"numNodes": 1, "resourcesPerNode": {"limits": {"cpu": "1"}}}),
+]
 NODES = [node("n1")]
 
 
@@ -89,7 +99,17 @@ def test_any_value(value):
 @given(st.data())
 @settings(max_examples=300, deadline=None)
 def test_manifests_with_one_value_broken(data):
-    whole = copy.deepcopy(WHOLE)
+    breaks_one(data, WHOLE)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_operators_objects_with_one_value_broken(data):
+    breaks_one(data, OPERATORS)
+
+
+def breaks_one(data, manifests):
+    whole = copy.deepcopy(manifests)
     path = data.draw(st.sampled_from(paths(whole)))
     where = whole
     for part in path[:-1]:

@@ -36,7 +36,7 @@ CASES = {
     "label-invalid": (
         "error",
         [job(2, labels={"team": "a b"})],
-        [job(2, labels={"team": "a-b", "empty": ""})],
+        [group(2), job(2, labels={X_LABEL: "g", "team": "a-b", "empty": ""})],
     ),
     "replicas-invalid": ("error", [group(2), job("2")], GOOD),
     "pod-invalid": (
@@ -129,6 +129,9 @@ CASES = {
     ),
 }
 ELSEWHERE = {
+    "pods-without-gang": "test_workloads",
+    "workload-min-invalid": "test_workloads",
+    "launcher-last": "test_workloads",
     "affinity-needs-others": "test_shape_rules",
     "duplicate-key": "test_tree",
     "no-node-fits": "test_shape_rules",

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from rich.text import Text
 
 from quorate.cli.show import output
+from quorate.cli.show.lint_report import counted, report_object, understood
 from quorate.lint.check import Report, check
 from quorate.lint.empty_cluster import ShapeNodesError
 from quorate.lint.finding import Finding, Severity
@@ -58,12 +59,12 @@ def lint(call: Call) -> int:
         report = check(texts, options, call.ignore)
     except (LintCallError, ShapeNodesError) as error:
         return output.error(str(error))
+    failed += report.unreadable
     if call.output in ("json", "yaml"):
-        output.print_data(list(report.findings), call.output)
+        output.print_data(report_object(report, failed), call.output)
     else:
         _print_report(report, wide=call.output == "wide")
     _say_skipped(report.skipped)
-    failed += report.unreadable
     for line in failed:
         output.error(line)
     if failed:
@@ -103,8 +104,10 @@ def _print_report(report: Report, *, wide: bool) -> None:
         output.print_lines([Text(file, style="bold")])
         for finding in findings:
             output.print_lines(_lines(finding, abouts[finding.rule] if wide else ""))
-    counts = f"{_counted(report.errors, 'error')}, {_counted(report.warnings, 'warning')}"
-    where = f"{_counted(report.objects, 'object')} of {_counted(report.files, 'file')}"
+    if wide or not report.findings:
+        output.print_lines(Text(line) for line in understood(report))
+    counts = f"{counted(report.errors, 'error')}, {counted(report.warnings, 'warning')}"
+    where = f"{counted(report.objects, 'object')} of {counted(report.files, 'file')}"
     output.print_lines([Text(f"{counts} in {where}")])
 
 
@@ -118,7 +121,3 @@ def _lines(finding: Finding, about: str) -> Iterator[Text]:
     if about:
         yield Text(f"    rule:   {about} (document {finding.document})")
     yield Text(f"    hint: {finding.hint}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

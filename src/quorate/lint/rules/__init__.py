@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
-from quorate.lint.rules import affinity, gangs, groups, objects, pods, shape, volcano
+from quorate.lint.rules import affinity, gangs, groups, objects, pods, shape, volcano, workloads
 
 Check = Callable[[Manifests], Iterator[Finding]]
 
@@ -61,6 +61,9 @@ RULES = (
     ),
     Rule(gangs.priorities, ("priorities-differ",), "members of different priority"),
     Rule(gangs.min_resources, ("min-resources-above-pods",), "minResources that no pod asks for"),
+    Rule(workloads.pods_without_gang, ("pods-without-gang",), "pods that belong to no gang"),
+    Rule(workloads.unusable_min, ("workload-min-invalid",), "a min that no operator can use"),
+    Rule(workloads.launcher_last, ("launcher-last",), "a launcher that waits for its gang"),
     Rule(affinity.needs_others, ("affinity-needs-others",), "pods that wait for other pods"),
     Rule(
         shape.fits,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,13 +10,14 @@ from quorate.core.model.quantity import format_amount
 from quorate.dialects import DIALECTS, PodKey, by_name
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
-from quorate.lint.objects import KubeObject, path_text, text
+from quorate.lint.objects import KubeObject, path_text, text, value_at
 from quorate.lint.pod_sources import PodSource
-from quorate.lint.rules.objects import value_at
 from quorate.lint.rules.pods import did_you_mean
 from quorate.lint.tree import Path
 
 DEFAULT = "default-scheduler"
+_TYPO = 0.85
+"""How much a name is like another that was meant: kai-scheduler does not mean coscheduler."""
 _NAMED_WITHOUT_OBJECT = tuple(one.member_key for one in DIALECTS if one.object is None)
 
 
@@ -72,7 +74,9 @@ def missing_group(manifests: Manifests) -> Iterator[Finding]:
     """Pods that name a PodGroup which is not in the files, or is in another namespace."""
     for gang in manifests.gangs:
         dialect = by_name(gang.key.dialect)
-        if gang.group is not None or dialect is None or dialect.resource is None:
+        if gang.group is not None or gang.promise is not None:
+            continue
+        if dialect is None or dialect.resource is None:
             continue
         near = gang.near
         if near is None or (near.dialect is dialect and near.spec.key.name != gang.key.name):
@@ -117,7 +121,7 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
         makes = " and ".join(f"{title} makes {number}" for title, number in made.items())
         in_all = f", {count} in all" if len(made) > 1 else ""
         one, path = min_place(gang)
-        if gang.group is not None:
+        if gang.group is not None or gang.promise is not None:
             what = f"{gang.title} needs {least} members ({path_text(path)})"
             lower = f"lower {path[-1]} to {count}"
         else:
@@ -175,8 +179,10 @@ def schedulers(manifests: Manifests) -> Iterator[Finding]:
     """A gang whose pods name several schedulers, or a scheduler that places no gangs."""
     known = manifests.options.gang_schedulers
     for gang in manifests.gangs:
-        first = gang.sources[0]
-        for source in gang.sources:
+        yield from _of_operator(gang, known)
+        sources = _naming(gang)
+        for source in sources:
+            first = sources[0]
             path = _scheduler_path(source)
             if source.scheduler != first.scheduler:
                 yield source.object.error(
@@ -196,14 +202,43 @@ def schedulers(manifests: Manifests) -> Iterator[Finding]:
                     f"write spec.schedulerName: {known[0]}",
                 )
             else:
-                close = did_you_mean(source.scheduler, (*known, *GANG_SCHEDULERS))
-                yield source.object.warning(
-                    "scheduler-unknown",
-                    path,
-                    f"quorate does not own schedulerName {source.scheduler} unless it is "
-                    f"configured to{close}",
-                    f"use {known[0]}, or tell lint: --scheduler-name {source.scheduler}",
-                )
+                yield _unknown(source, known)
+    in_gangs = {id(source.object) for gang in manifests.gangs for source in gang.sources}
+    for source in manifests.sources:
+        is_other = id(source.object) not in in_gangs and source.scheduler not in known
+        if is_other and difflib.get_close_matches(source.scheduler, known, cutoff=_TYPO):
+            yield _unknown(source, known)
+
+
+def _of_operator(gang: Gang, known: tuple[str, ...]) -> Iterator[Finding]:
+    """A scheduler that an operator writes into the pods, and that is none of ours."""
+    promise = gang.promise
+    if promise is not None and promise.scheduler and promise.scheduler not in known:
+        yield promise.object.warning(
+            "scheduler-unknown",
+            ("spec",),
+            f"these pods will have schedulerName {promise.scheduler}, which quorate does not own "
+            "unless it is configured to",
+            f"add it to schedulerNames, and tell lint: --scheduler-name {promise.scheduler}",
+        )
+
+
+def _unknown(source: PodSource, known: tuple[str, ...]) -> Finding:
+    close = did_you_mean(source.scheduler, (*known, *GANG_SCHEDULERS))
+    return source.object.warning(
+        "scheduler-unknown",
+        _scheduler_path(source),
+        f"quorate does not own schedulerName {source.scheduler} unless it is configured to{close}",
+        f"use {known[0]}, or tell lint: --scheduler-name {source.scheduler}",
+    )
+
+
+def _naming(gang: Gang) -> list[PodSource]:
+    """Return the pods whose schedulerName is what the files say, and not what an operator does."""
+    written_by = gang.promise.names_scheduler if gang.promise is not None else ""
+    if written_by == "always":
+        return []
+    return [one for one in gang.sources if not written_by or one.spec.get("schedulerName")]
 
 
 def _one_of(first: PodSource, source: PodSource, known: tuple[str, ...]) -> str:
@@ -279,6 +314,8 @@ def min_place(gang: Gang) -> tuple[KubeObject, Path]:
     """Return the object and the field that say the gang's min."""
     if gang.group is not None:
         return gang.group.object, gang.group.api.min_path
+    if gang.promise is not None:
+        return gang.promise.object, gang.promise.min_path
     first, min_key = gang.sources[0], _min_key(gang)
     return first.object, (*first.path, *(min_key.path if min_key is not None else ()))
 

@@ -10,8 +10,7 @@ from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import Group, Manifests, spec_of
-from quorate.lint.objects import path_text
-from quorate.lint.rules.objects import value_at
+from quorate.lint.objects import path_text, value_at
 from quorate.lint.tree import Path
 
 _TIMEOUT_S_MAX = Policy().attempt_timeout_s_max
@@ -149,13 +148,31 @@ def timeout(manifests: Manifests) -> Iterator[Finding]:
 def without_pods(manifests: Manifests) -> Iterator[Finding]:
     """A PodGroup that no pod of the files names; its pods may come from elsewhere."""
     for group in manifests.groups_without_pods():
+        misspelt = _misspelt(group, manifests)
         yield group.object.warning(
             "podgroup-without-pods",
             ("metadata", "name"),
-            f"no pod in these files names PodGroup {group.object.name}",
+            f"no pod in these files names PodGroup {group.object.name}{misspelt}",
             f"give its pods {group.dialect.member_key}: {group.object.name}"
             " (an operator may make them, too)",
         )
+
+
+def _misspelt(group: Group, manifests: Manifests) -> str:
+    """Return which pods carry a misspelt label or annotation with the group's name; "" if none."""
+    name = group.object.name
+    for source in manifests.sources:
+        if not source.resolution.defect or source.namespace != group.spec.key.namespace:
+            continue
+        for place, pairs in (
+            ("label", source.facts.labels),
+            ("annotation", source.facts.annotations),
+        ):
+            for key, value in pairs.items():
+                if value == name and key in source.resolution.defect:
+                    pods = "the pods" if source.count is None else f"{source.count} pods"
+                    return f"; {pods} of {source.title} carry the misspelt {place} {key}: {name}"
+    return ""
 
 
 def _path(written: str) -> Path:

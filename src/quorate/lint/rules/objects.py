@@ -11,7 +11,7 @@ from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
-from quorate.lint.objects import KubeObject, mapping
+from quorate.lint.objects import KubeObject, mapping, value_at
 from quorate.lint.pod_values import as_text, is_scalar
 from quorate.lint.tree import Path
 
@@ -160,13 +160,3 @@ def replicas(manifests: Manifests) -> Iterator[Finding]:
                 f"{field} is {shown(value)}, which is no number of pods",
                 "write a whole number of 0 or more, without quotes",
             )
-
-
-def value_at(value: object, path: Path) -> object:
-    """Return the object's field at a path; None if it is absent."""
-    for part in path:
-        if isinstance(part, int):
-            value = value[part] if isinstance(value, list) else None
-        else:
-            value = mapping(value).get(part)
-    return value

@@ -21,6 +21,7 @@ from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import Gang, Manifests
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.gangs import min_place
+from quorate.lint.tree import Path
 
 _CUT_SHORT = "was cut short"
 """What a message says of a search for a placement that ended before it was complete."""
@@ -32,21 +33,26 @@ def fits(manifests: Manifests) -> Iterator[Finding]:
         return
     namespaces = namespaces_of(manifests)
     cluster = EmptyCluster(manifests.options.nodes, namespaces)
-    told: set[int] = set()
+    told: set[tuple[int, Path]] = set()
     for source in manifests.sources:
         if _is_hopeless(source) or source.spec.get("nodeName"):
-            told.add(id(source))
+            told.add(_place(source))
             continue
         pod = member(source)
         if found := cluster.ask([free_of_others(pod, [pod], namespaces)], 1):
-            told.add(id(source))
+            told.add(_place(source))
             yield _too_large(source, found, manifests.options.shape_name)
     for gang in manifests.gangs:
         least, count = gang.min_count, gang.count
         if least is None or count is None or not 0 < least <= count:
             continue
-        if told.isdisjoint(id(source) for source in gang.sources):
+        if told.isdisjoint(map(_place, gang.sources)):
             yield from _joint(manifests, cluster, namespaces, gang, least)
+
+
+def _place(source: PodSource) -> tuple[int, Path]:
+    """Return where a template stands: an operator's gang has sources with counts of their own."""
+    return id(source.object), source.path
 
 
 def _too_large(source: PodSource, found: Explanation, shape: str) -> Finding:

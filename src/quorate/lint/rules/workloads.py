@@ -1,0 +1,127 @@
+"""Rules about objects that make pods: pods of no gang, and what operators make of min."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorate.dialects import DIALECTS
+from quorate.dialects.common.fields import shown
+from quorate.lint.finding import Finding
+from quorate.lint.manifests import Manifests
+from quorate.lint.objects import KubeObject, mapping, path_text, value_at
+from quorate.lint.pod_sources import PodSource
+from quorate.lint.rules.gangs import DEFAULT
+from quorate.lint.workloads.promise import Promise, total, whole
+from quorate.lint.workloads.ray import GANG_LABEL
+from quorate.lint.workloads.trainer import RUNTIMES
+
+_NEVER_GANGS = ("Pod", "PodTemplate", "DaemonSet")
+_RAY = "ray.io"
+_KEYS = tuple(key for dialect in DIALECTS for key in dialect.keys)
+_WITHOUT_OBJECT = next((one.member_key, one.min_key) for one in DIALECTS if one.min_key)
+"""The labels that make a gang without an object."""
+_WAITS_FOR_WORKERS = "WaitForWorkersReady"
+
+
+def pods_without_gang(manifests: Manifests) -> Iterator[Finding]:
+    """Several pods of one object that a gang scheduler places, and that belong to no gang."""
+    promised = {id(promise.object) for promise in manifests.promises}
+    with_runtime = {id(source.object) for gang in manifests.gangs for source in gang.sources}
+    known = set(manifests.options.gang_schedulers) - {DEFAULT}
+    of_object: dict[int, list[PodSource]] = {}
+    for source in manifests.sources:
+        of_object.setdefault(id(source.object), []).append(source)
+    for number, sources in of_object.items():
+        one, count = sources[0].object, total(tuple(sources))
+        named = {source.scheduler for source in sources}
+        if number in promised | with_runtime or one.kind in _NEVER_GANGS or not named <= known:
+            continue
+        if _says_something(sources) or _has_policy(one) or count in (0, 1):
+            continue
+        pods = "its pods have" if count is None else f"{count} pods,"
+        yield one.warning(
+            "pods-without-gang",
+            (*sources[0].path, "metadata"),
+            f"{one.subject.short}: {pods} no gang: each starts alone",
+            _how_to_gang(one, count),
+        )
+
+
+def _says_something(sources: list[PodSource]) -> bool:
+    """Whether a template names a gang, rightly or not: then other rules speak of it."""
+    return any(
+        bool(one.resolution.membership or one.resolution.defect or one.resolution.warning)
+        or any(key.value(one.facts) is not None for key in _KEYS)
+        for one in sources
+    )
+
+
+def _has_policy(one: KubeObject) -> bool:
+    return one.kind in RUNTIMES and bool(mapping(one.spec().get("podGroupPolicy")))
+
+
+def _how_to_gang(one: KubeObject, count: int | None) -> str:
+    """Return how the pods of this kind of object become a gang."""
+    if one.kind in RUNTIMES:
+        return "add spec.podGroupPolicy.coscheduling: {}"
+    if one.group == _RAY:
+        return (
+            f'add label {GANG_LABEL}: "true" to the {one.kind}, and run KubeRay with '
+            "--batch-scheduler=scheduler-plugins"
+        )
+    name, least = _WITHOUT_OBJECT
+    number = "" if count is None else f': "{count}"'
+    where = "each template" if one.kind == "JobSet" else "the template"
+    return (
+        f"add labels {name.key}: {one.name} and {least.key}{number} to {where}, if they are to "
+        "start together"
+    )
+
+
+def unusable_min(manifests: Manifests) -> Iterator[Finding]:
+    """A min that an operator cannot write into a PodGroup, or a task with more than its pods."""
+    for promise in manifests.promises:
+        one, path = promise.object, promise.min_path
+        written = value_at(one.value, path)
+        if path[-1] == "minAvailable" and not whole(written):
+            yield one.error(
+                "workload-min-invalid",
+                path,
+                f"{path_text(path)} is {shown(written)}, which is no number of pods",
+                "write how many pods must start together, 1 or more, or leave it out",
+            )
+        yield from _tasks(promise)
+
+
+def _tasks(promise: Promise) -> Iterator[Finding]:
+    tasks = promise.object.spec().get("tasks")
+    for index, task in enumerate(tasks if isinstance(tasks, list) else ()):
+        least, count = (whole(mapping(task).get(name)) for name in ("minAvailable", "replicas"))
+        if least is not None and least > (count or 0):
+            yield promise.object.error(
+                "workload-min-invalid",
+                ("spec", "tasks", index, "minAvailable"),
+                f"task {shown(mapping(task).get('name', index))} needs {least} pods "
+                f"(minAvailable), and makes {count or 0}",
+                f"make {least} replicas of it, or lower its minAvailable",
+            )
+
+
+def launcher_last(manifests: Manifests) -> Iterator[Finding]:
+    """An MPIJob whose launcher is made when the workers run, and whose gang includes it."""
+    for gang in manifests.gangs:
+        promise = gang.promise
+        if promise is None or promise.object.kind != "MPIJob" or gang.min_count is None:
+            continue
+        spec, one = promise.object.spec(), promise.object
+        workers = total(tuple(source for source in promise.sources if "Worker" in source.path))
+        if spec.get("launcherCreationPolicy") != _WAITS_FOR_WORKERS or workers is None:
+            continue
+        if workers < gang.min_count <= workers + 1:
+            yield one.warning(
+                "launcher-last",
+                ("spec", "launcherCreationPolicy"),
+                f"the launcher is made when the {workers} workers are ready, and the gang needs "
+                f"{gang.min_count} members, the launcher among them: neither would ever start",
+                f"set spec.runPolicy.schedulingPolicy.minAvailable to {workers}",
+            )
