@@ -33,11 +33,13 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     """The gang of a pod, and what its author should know.
 
     ``defect`` holds the pod back, with ``defect_reason`` (a value of ``Reason``); ``warning`` does
-    not. ``hold_s`` is how long room is reserved for the pod's replacement, where it says so.
+    not. ``note`` is the warning about a key that is not the current one. ``hold_s`` is how long
+    room is reserved for the pod's replacement, where it says so.
     """
 
     membership: Membership | None = None
     warning: str = ""
+    note: str = ""
     defect: str = ""
     defect_reason: str = ""
     hold_s: float | None = None
@@ -68,9 +70,10 @@ def resolve(facts: PodFacts) -> Resolution:
     if wrong := names.wrong_with(winner, found.key.name):
         return Resolution(defect=wrong, defect_reason=Reason.GANG_NAME_INVALID.value)
     hold_s, warning = hold_time.read(facts.annotations)
+    note = winner.spelling_note(facts) if winner.other_keys else ""
     if others:
         warning = _two_dialects(winner, found, others)
-    return Resolution(found, warning=warning, hold_s=hold_s)
+    return Resolution(found, warning=warning or note, note=note, hold_s=hold_s)
 
 
 def _two_dialects(
@@ -89,7 +92,9 @@ def _without_gang(facts: PodFacts) -> Resolution:
     warning = _warning(facts)
     defect = near_misses.find(facts)
     if defect:
-        return Resolution(None, warning, defect, Reason.UNKNOWN_GANG_LABEL.value)
+        return Resolution(
+            None, warning, defect=defect, defect_reason=Reason.UNKNOWN_GANG_LABEL.value
+        )
     return Resolution(None, warning) if warning else ORDINARY
 
 

@@ -143,20 +143,23 @@ def resembles_none(key: str) -> int:
 class Dialect:
     """One way of naming gangs.
 
-    ``name`` stands in gangs' keys, in the column API of ``quorate gangs`` and in what the Lease and
-    bound pods remember of a gang: changing it loses the gangs that are being started.
-    ``member_key`` is where a pod names its gang, ``membership`` reads it there: None when the pod
-    names no gang in this dialect. ``min_key`` is where each pod says min; None where an ``object``
-    does. ``task_key`` is where a pod names its task, if the dialect has tasks.
-    ``warning`` says why a pod that has some of the keys is scheduled on its own, where that may
-    surprise; ``""``: it may not. ``mistaken_keys`` are keys that people write instead of
-    ``member_key``. ``likeness`` tells how much an unknown key, in lower case and without signs,
-    looks like this dialect's; the greatest counts, and of equal ones the first dialect's.
+    ``name`` stands in gangs' keys, in the column API of ``quorate gangs`` and in what the Lease
+    and bound pods remember of a gang: changing it loses the gangs that are being started.
+    ``member_key`` is where a pod names its gang, ``membership`` reads it there: None when the
+    pod names no gang in this dialect. ``other_keys`` are further spellings of ``member_key``
+    that ``membership`` reads where that one is absent. ``min_key`` is where each pod says min;
+    None where an ``object`` does. ``task_key`` is where a pod names its task, if the dialect
+    has tasks. ``warning`` says why a pod that has some of the keys is scheduled on its own,
+    where that may surprise; ``""``: it may not. ``mistaken_keys`` are keys that people write
+    instead of ``member_key``. ``likeness`` tells how much an unknown key, in lower case and
+    without signs, looks like this dialect's; the greatest counts, and of equal ones the first
+    dialect's.
     """
 
     name: str
     member_key: PodKey
     membership: Callable[[PodFacts], Membership | None]
+    other_keys: tuple[PodKey, ...] = ()
     min_key: PodKey | None = None
     task_key: PodKey | None = None
     warning: Callable[[PodFacts], str] = no_warning
@@ -172,4 +175,16 @@ class Dialect:
     @property
     def keys(self) -> tuple[PodKey, ...]:
         """The places in which pods say who they are with, and min."""
-        return (self.member_key, self.min_key) if self.min_key else (self.member_key,)
+        of_min = (self.min_key,) if self.min_key else ()
+        return (self.member_key, *self.other_keys, *of_min)
+
+    def spelling_note(self, facts: PodFacts) -> str:
+        """Return what to say of a pod that uses one of ``other_keys``; ``""`` if it uses none."""
+        current = self.member_key.value(facts)
+        for key in self.other_keys:
+            written = key.value(facts)
+            if written and not current:
+                return f"{key} is read as {self.member_key}, which is the current key; use that one"
+            if written and written != current:
+                return f"{key} does not count beside {self.member_key}; remove it"
+        return ""

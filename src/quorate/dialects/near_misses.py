@@ -18,7 +18,8 @@ def _mistaken() -> dict[PodKey, Dialect]:
     swapped = {
         PodKey("annotation" if of.place == "label" else "label", of.key): dialect
         for dialect in DIALECTS
-        if (of := dialect.member_key).place != "field"
+        for of in (dialect.member_key, *dialect.other_keys)
+        if of.place != "field"
     }
     return swapped | {key: dialect for dialect in DIALECTS for key in dialect.mistaken_keys}
 

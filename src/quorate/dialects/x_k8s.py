@@ -10,6 +10,8 @@ from quorate.dialects.common.label_name import named_by_label
 
 NAME = "x-k8s"
 LABEL = "scheduling.x-k8s.io/pod-group"
+OTHER_LABEL = "pod-group.scheduling.x-k8s.io"
+"""What manuals spread that moved the older API's label into the newer API's domain."""
 
 
 def _decode(raw: bytes) -> GangSpec:
@@ -33,9 +35,8 @@ def _takes_the_rest(key: str) -> int:
 DIALECT = Dialect(
     name=NAME,
     member_key=PodKey("label", LABEL),
-    membership=named_by_label(NAME, LABEL),
-    # An essay on secondary schedulers spreads this one.
-    mistaken_keys=(PodKey("label", "pod-group.scheduling.x-k8s.io"),),
+    other_keys=(PodKey("label", OTHER_LABEL),),
+    membership=named_by_label(NAME, LABEL, OTHER_LABEL),
     likeness=_takes_the_rest,
     object=GangObject(
         resource=Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"),

@@ -54,7 +54,7 @@ def test_a_label_of_another_era_names_the_key_to_use(world):
 @pytest.mark.parametrize(
     ("place", "key", "remedy"),
     [
-        ("labels", "pod-group.scheduling.x-k8s.io", f"{GANG_LABEL}: pg1"),
+        ("labels", "scheduling.x-k8s.io/podgroup", f"{GANG_LABEL}: pg1"),
         ("labels", "scheduling.sigs.k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io: pg1"),
         ("annotations", GANG_LABEL, f"label {GANG_LABEL}: pg1"),
         ("labels", "scheduling.k8s.io/group-name", "annotation scheduling.k8s.io/group-name: pg1"),

@@ -86,7 +86,7 @@ def test_a_min_of_zero_leaves_the_word_to_the_next_dialect():
 
 
 NEAR_MISSES = [
-    ({"pod-group.scheduling.x-k8s.io": "pg1"}, {}, f"label {X}: pg1"),
+    ({}, {"pod-group.scheduling.x-k8s.io": "pg1"}, f"label {X}: pg1"),
     ({"pod-group.scheduling.x-k8s.io/name": "pg1"}, {}, f"label {NAME}: pg1"),
     ({"scheduling.sigs.k8s.io/pod-group": "pg1"}, {}, f"label {GROUP}: pg1"),
     ({"scheduling.sigs.k8s.io/podgroup": "pg1"}, {}, f"label {GROUP}: pg1"),
@@ -114,10 +114,32 @@ def test_a_key_that_looks_like_a_gangs_and_that_nobody_reads_holds_the_pod(
 
 
 def test_the_sentence_names_the_wrong_label_and_the_right_one():
-    assert resolve(facts({"pod-group.scheduling.x-k8s.io": "pg1"})).defect == (
-        "label pod-group.scheduling.x-k8s.io is read by no scheduler; "
+    assert resolve(facts({"scheduling.x-k8s.io/podgroup": "pg1"})).defect == (
+        "label scheduling.x-k8s.io/podgroup is read by no scheduler; "
         "use label scheduling.x-k8s.io/pod-group: pg1"
     )
+
+
+OTHER_X = "pod-group.scheduling.x-k8s.io"
+
+
+def test_the_second_spelling_of_the_label_names_the_gang_and_is_told_the_current_key():
+    """The seeds' second spelling names a PodGroup of scheduling.x-k8s.io, with a note."""
+    said = resolve(facts({OTHER_X: "pg1"}))
+    assert said.membership.key == GangKey("team-a", "x-k8s", "pg1")
+    assert said.defect == ""
+    assert said.warning == said.note
+    assert said.note == (
+        f"label {OTHER_X} is read as label {X}, which is the current key; use that one"
+    )
+
+
+@pytest.mark.parametrize(("other", "note"), [("pg1", ""), ("pg2", "does not count beside")])
+def test_the_current_key_wins_over_the_second_spelling(other, note):
+    said = resolve(facts({X: "pg1", OTHER_X: other}))
+    assert said.membership.key.name == "pg1"
+    assert note in said.note
+    assert bool(said.note) == bool(note)
 
 
 @pytest.mark.parametrize(("labels", "annotations", "use"), NEAR_MISSES)

@@ -44,7 +44,12 @@ CASES = {
         [group(2), job(2, requests={"cpu": "4x"})],
         [group(2), job(2, requests={"cpu": "4"})],
     ),
-    "unknown-gang-label": ("error", [job(2, labels={"pod-group.scheduling.x-k8s.io": "g"})], GOOD),
+    "unknown-gang-label": ("error", [job(2, labels={"scheduling.x-k8s.io/podgroup": "g"})], GOOD),
+    "gang-label-not-current": (
+        "warning",
+        [group(2), job(2, labels={"pod-group.scheduling.x-k8s.io": "g"})],
+        GOOD,
+    ),
     "gang-label-incomplete": (
         "error",
         [job(2, labels=labelled(None))],

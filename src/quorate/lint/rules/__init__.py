@@ -37,6 +37,9 @@ RULES = (
         ("gang-label-incomplete", "min-available-invalid"),
         "labels that name no gang after all",
     ),
+    Rule(
+        pods.other_spellings, ("gang-label-not-current",), "a gang's label in its second spelling"
+    ),
     Rule(pods.several_dialects, ("several-dialects",), "a pod that names several gangs"),
     Rule(groups.unknown_api, ("podgroup-api-unknown",), "a PodGroup that quorate does not read"),
     Rule(groups.unknown_fields, ("podgroup-field-unknown",), "a misspelt field of a PodGroup"),

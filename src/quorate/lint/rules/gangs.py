@@ -307,7 +307,11 @@ def membership_path(source: PodSource) -> Path:
     """Return the field by which a pod names its gang."""
     membership = source.resolution.membership
     dialect = by_name(membership.key.dialect) if membership is not None else None
-    return source.path if dialect is None else (*source.path, *dialect.member_key.path)
+    if dialect is None:
+        return source.path
+    keys = (dialect.member_key, *dialect.other_keys)
+    used = next((key for key in keys if key.value(source.facts)), dialect.member_key)
+    return *source.path, *used.path
 
 
 def min_place(gang: Gang) -> tuple[KubeObject, Path]:

@@ -105,9 +105,20 @@ def _empty_names(manifests: Manifests) -> Iterator[Finding]:
 def several_dialects(manifests: Manifests) -> Iterator[Finding]:
     """A pod that names gangs in two ways: only one of them counts."""
     for source in manifests.sources:
-        if source.resolution.membership is not None and source.resolution.warning:
+        said = source.resolution
+        if said.membership is not None and said.warning not in ("", said.note):
             what, _, hint = source.resolution.warning.rpartition("; ")
             yield source.object.warning("several-dialects", (*source.path, "metadata"), what, hint)
+
+
+def other_spellings(manifests: Manifests) -> Iterator[Finding]:
+    """A pod that names its gang by a further spelling of the key, which others do not read."""
+    for source in manifests.sources:
+        if source.resolution.note:
+            what, _, hint = source.resolution.note.partition("; ")
+            yield source.object.warning(
+                "gang-label-not-current", _path_of_key(source, what), what, hint
+            )
 
 
 def did_you_mean(name: str, known: tuple[str, ...]) -> str:

@@ -216,7 +216,7 @@ def test_the_owner_is_the_one_that_a_person_would_name(references, labels, owner
 
 
 def test_a_pod_of_nobody_else_with_a_gang_like_label_is_held():
-    labels = {"pod-group.scheduling.x-k8s.io": "pg1"}
+    labels = {"scheduling.x-k8s.io/podgroup": "pg1"}
     held = decode(manifest(labels=labels))
     assert held.defect_reason == "UnknownGangLabel"
     assert "use label scheduling.x-k8s.io/pod-group: pg1" in held.defect
