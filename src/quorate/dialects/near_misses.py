@@ -7,6 +7,7 @@ names no gang. Out: one message with the hint, or ``""``. Called by ``dialects.r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Dialect, PodFacts, PodKey
@@ -31,21 +32,49 @@ _OTHERS = ("koordinator.sh", "kueue.x-k8s.io", "run.ai", "kai.scheduler", "yunik
 """Domains of schedulers with gangs of their own: their names are meant for them."""
 
 
+class Meant(NamedTuple):
+    """The gang that a key which nobody reads was meant to name, and that key."""
+
+    key: PodKey
+    dialect: str
+    name: str
+
+
+def meant_by_labels(labels: Mapping[str, str]) -> Meant | None:
+    """Return the gang that the labels of a pod of no gang mean; None where they mean none."""
+    found = _suspect("label", labels)
+    if found is None:
+        return None
+    key, dialect = found
+    return Meant(key, dialect.name, labels[key.key])
+
+
 def find(facts: PodFacts) -> str:
     """Return what is wrong and what to write instead; ``""`` for the pod that means no gang."""
     return _find_in("label", facts.labels) or _find_in("annotation", facts.annotations)
 
 
-def _find_in(place: str, pairs: Mapping[str, str]) -> str:
+def _find_in(place: Literal["label", "annotation"], pairs: Mapping[str, str]) -> str:
+    found = _suspect(place, pairs)
+    if found is None:
+        return ""
+    here, dialect = found
+    beside = f" together with {dialect.min_key}" if dialect.min_key else ""
+    use = f"{dialect.member_key}: {plain(pairs[here.key], 253)}{beside}"
+    return f"{here} is read by no scheduler; use {use}"
+
+
+def _suspect(
+    place: Literal["label", "annotation"], pairs: Mapping[str, str]
+) -> tuple[PodKey, Dialect] | None:
+    """Return the first key that was meant for a dialect, and that dialect."""
     suspects = [key for key in pairs if "group" in key.lower() or key in _MISTAKEN_KEYS]
     for key in sorted(suspects):  # sorted: the same pod, the same message
-        here = PodKey("label" if place == "label" else "annotation", key)
+        here = PodKey(place, key)
         dialect = _meant(here) if pairs[key] else None
         if dialect is not None:
-            beside = f" together with {dialect.min_key}" if dialect.min_key else ""
-            use = f"{dialect.member_key}: {plain(pairs[key], 253)}{beside}"
-            return f"{here} is read by no scheduler; use {use}"
-    return ""
+            return here, dialect
+    return None
 
 
 def _meant(key: PodKey) -> Dialect | None:

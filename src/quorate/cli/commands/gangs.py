@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from quorate.cli.commands.look import Access, look
+from quorate.cli.mistakes import is_forgotten
 from quorate.cli.names import Name, NotAName, find, not_found
 from quorate.cli.selection import (
     SelectionError,
@@ -71,7 +72,7 @@ class _Selection(NamedTuple):
                 key
                 for key, gang in gangs.items()
                 if where in ("", key.namespace)
-                and (gang.ours or not gang.members)
+                and (gang.ours or not gang.members or is_forgotten(gang))
                 and (self.pods or not key.is_single)
             ]
         return sorted(key for key in keys if is_selected(gangs[key], self.requirements))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.cli import mistakes
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members
@@ -49,6 +50,7 @@ def explanations(scheduler: Scheduler, keys: Iterable[GangKey], now_s: float) ->
     """Return the explanations of these gangs; gangs that are gone are left out."""
     explainer = scheduler.explainer(now_s)
     made = [found for key in keys if (found := explainer.explain(key)) is not None]
+    made = mistakes.explained(scheduler, made)
     return [_of_the_ended(one) if has_ended(one.members) else one for one in made]
 
 

@@ -1,0 +1,193 @@
+"""Mistakes across objects: what a gang lacks may be there, under another name or scheduler.
+
+In: explanations, and a core that knows all pods and gangs. Out: the explanations, where it helps
+with a message that names the pods that were meant for the gang, and a hint. The scheduler itself
+does not look for them: it would be a search through all pods for each gang that lacks some.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.model import GangKey
+from quorate.core.model.reasons import Explanation, Reason
+from quorate.core.scheduler import Scheduler
+from quorate.dialects import by_name
+from quorate.dialects.near_misses import meant_by_labels
+from quorate.shell.apis import api_words
+
+_OF_MEMBERS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW)
+_DEFAULT, _OURS = "default-scheduler", "quorate"
+_NAMED_MAX = 3
+
+
+def is_forgotten(gang: GangEntry) -> bool:
+    """Whether all pods of a gang wait for the default scheduler: schedulerName was forgotten."""
+    members = gang.members.values()
+    return bool(members) and all(
+        one.where is Where.FOREIGN and not one.node and one.pod.scheduler == _DEFAULT
+        for one in members
+    )
+
+
+def explained(scheduler: Scheduler, found: Iterable[Explanation]) -> list[Explanation]:
+    """Return the explanations, with the mistakes across objects that they come from."""
+    search = _Search(scheduler)
+    return [search.explained(one) for one in found]
+
+
+class _Said(NamedTuple):
+    message: str
+    hint: str
+
+
+class _Search:
+    """Finds what was meant for gangs that lack members or their object."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._gangs = scheduler.cluster.gangs
+        self._pods = scheduler.cluster.pods
+        names = sorted(scheduler.policy.scheduler_names)
+        self._ours = _OURS if _OURS in names else names[0]
+        self._strays: dict[GangKey, list[tuple[str, PodEntry]]] | None = None
+
+    def explained(self, one: Explanation) -> Explanation:
+        """Return the explanation, with a mistake if one is found."""
+        gang = self._gangs.get(one.key)
+        if gang is None or one.key.is_single:
+            return one
+        said: _Said | None = None
+        if one.reason in _OF_MEMBERS:
+            said = self._foreign(one, gang) or self._misspelt(one) or self._elsewhere(one, gang)
+        elif one.reason is Reason.GANG_OBJECT_MISSING:
+            said = self._object_elsewhere(one) or self._object_alike(one)
+        if said is None:
+            return one
+        return msgspec.structs.replace(one, message=said.message, hint=said.hint)
+
+    def _foreign(self, one: Explanation, gang: GangEntry) -> _Said | None:
+        """Members that name a scheduler which is not ours."""
+        others = [e for e in gang.members.values() if e.where is Where.FOREIGN and not e.node]
+        if not others:
+            return None
+        named = _names(entry.pod.scheduler for entry in others)
+        return _Said(
+            f"{_exist(one)}; {_pods(len(others), 'waits', 'wait')} for another scheduler: "
+            f"schedulerName is {named}",
+            f"set schedulerName: {self._ours} in the template of {_owner(others)}",
+        )
+
+    def _misspelt(self, one: Explanation) -> _Said | None:
+        """Pods of no gang, with a label that looks like the one that names this gang."""
+        dialect = by_name(one.key.dialect)
+        strays = self._by_gang().get(one.key, [])
+        if dialect is None or not strays:
+            return None
+        spelt = _names(key for key, _ in strays)
+        foreign = [entry for _, entry in strays if not entry.ours]
+        names = _names(entry.pod.scheduler for entry in foreign)
+        more = f"; schedulerName is {names}" if foreign else ""
+        also = f", and schedulerName: {self._ours}" if foreign else ""
+        carry = _pods(len(strays), "carries", "carry")
+        return _Said(
+            f"{_exist(one)}; {carry} the misspelt {spelt}: {one.key.name}{more}",
+            f"use {dialect.member_key}: {one.key.name}{also} in the template of "
+            f"{_owner([entry for _, entry in strays])}",
+        )
+
+    def _by_gang(self) -> dict[GangKey, list[tuple[str, PodEntry]]]:
+        """Return, by the gang that was meant, the pods of no gang and the key that they carry."""
+        if self._strays is None:
+            self._strays = {}
+            for entry in self._pods.values():
+                pod = entry.pod
+                if pod.membership is not None or pod.finished or not pod.labels:
+                    continue
+                if found := meant_by_labels(dict(pod.labels)):
+                    key = GangKey(pod.namespace, found.dialect, found.name)
+                    self._strays.setdefault(key, []).append((str(found.key), entry))
+        return self._strays
+
+    def _elsewhere(self, one: Explanation, gang: GangEntry) -> _Said | None:
+        """Pods that name this gang, or one that is spelt alike, where no object is of that name."""
+        if gang.members:
+            return None
+        key = one.key
+        waiting = [
+            k for k, g in self._gangs.items() if not k.is_single and g.members and not g.spec
+        ]
+        there = [k for k in waiting if k.name == key.name and k.dialect == key.dialect]
+        if there:
+            place, count = there[0].namespace, len(self._gangs[there[0]].members)
+            return _Said(
+                f"{_exist(one)}; {_pods(count, 'names', 'name')} it in namespace {place}, and a "
+                "gang is of one namespace",
+                f"make pods and object in one namespace, {place} or {key.namespace}",
+            )
+        here = {k.name: k for k in waiting if k[:2] == key[:2]}
+        close = difflib.get_close_matches(key.name, sorted(here), n=1)
+        if not close:
+            return None
+        count = len(self._gangs[here[close[0]]].members)
+        return _Said(
+            f"{_exist(one)}; {_pods(count, 'names', 'name')} {close[0]}, which does not exist: did "
+            "they mean this one?",
+            f"correct the name in the pods' template, or rename {key.name}",
+        )
+
+    def _object_elsewhere(self, one: Explanation) -> _Said | None:
+        """The gang's object is in another namespace."""
+        there = sorted(
+            key.namespace
+            for key, gang in self._gangs.items()
+            if key.name == one.key.name and key.dialect == one.key.dialect and gang.spec
+        )
+        if not there:
+            return None
+        return _Said(
+            f"{one.message}; there is one in namespace {there[0]}, and a gang is of one namespace",
+            f"make pods and object in one namespace, {there[0]} or {one.key.namespace}",
+        )
+
+    def _object_alike(self, one: Explanation) -> _Said | None:
+        """An object without members is spelt almost as the one that the pods name."""
+        names = [
+            key.name
+            for key, gang in self._gangs.items()
+            if key[:2] == one.key[:2] and gang.spec and not gang.members
+        ]
+        close = difflib.get_close_matches(one.key.name, sorted(names), n=1)
+        words = api_words().get(one.key.dialect)
+        if not close or words is None:
+            return None
+        return _Said(
+            f"{one.message}; did you mean {close[0]}?",
+            f"use {words.member_key}: {close[0]} on the pods, or create {words.kind} "
+            f"{one.key.name}",
+        )
+
+
+def _exist(one: Explanation) -> str:
+    return f"{one.members.exist} of {one.members.needed} members exist"
+
+
+def _pods(count: int, singular: str, plural: str) -> str:
+    return f"1 pod {singular}" if count == 1 else f"{count} pods {plural}"
+
+
+def _names(names: Iterable[str]) -> str:
+    counted = [name for name, _ in Counter(names).most_common()]
+    more = f" and {len(counted) - _NAMED_MAX} more" if len(counted) > _NAMED_MAX else ""
+    return f"{', '.join(counted[:_NAMED_MAX])}{more}"
+
+
+def _owner(entries: Iterable[PodEntry]) -> str:
+    pods = [entry.pod for entry in entries]
+    owners = {f"{pod.owner.kind} {pod.owner.name}" for pod in pods if pod.owner}
+    return owners.pop() if len(owners) == 1 else f"pods such as {min(pod.name for pod in pods)}"

@@ -1,0 +1,156 @@
+"""Goal: a gang whose pods are there under another label, name, namespace or scheduler says so.
+
+Method: the command line in this process, against a server that answers by path over real HTTP.
+"""
+
+import json
+
+import pytest
+
+from tests.unit.cli.api_server import (
+    NODES,
+    PODS,
+    X_GROUPS,
+    command,
+    group,
+    kubeconfig,
+    listing,
+    node,
+    pod,
+    serving,
+    small_cluster,
+)
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+MISSPELT = "scheduling.x-k8s.io/podgroup"
+
+
+def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None, **where):
+    made = [pod(f"{name}-{number}", None, **where) for number in range(count)]
+    for one in made:
+        one["metadata"]["labels"] = {label: gang or name}
+        one["spec"]["schedulerName"] = scheduler
+        if job:
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "controller": True}
+            one["metadata"]["ownerReferences"] = [{**owner, "uid": "u"}]
+    return made
+
+
+def cluster_of_mistakes():
+    server = small_cluster()
+    server.answers |= {
+        NODES: listing(node("n1", cpu="99")),
+        PODS: listing(
+            *pods("defsched", 4, scheduler="default-scheduler", job="defsched"),
+            *pods("others", 2, scheduler="another-scheduler"),
+            *pods("typo", 4, label=MISSPELT, job="typo"),
+            *pods("both", 4, label=MISSPELT, scheduler="default-scheduler"),
+            *pods("wrongns", 2),
+            *pods("typo-2", 3),
+            *pods("astray", 1),
+        ),
+        X_GROUPS: listing(
+            *(group(name, 4) for name in ("defsched", "others", "typo", "both", "typo2")),
+            group("wrongns", 2, namespace="other"),
+            group("astray", 1, namespace="other"),
+        ),
+    }
+    return server
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with serving(cluster_of_mistakes()) as server:
+        yield server
+
+
+@pytest.fixture
+def why(cluster, tmp_path, capsys):
+    config = kubeconfig(tmp_path, cluster.url, namespace="team")
+
+    def run(name):
+        code = command("why", name, "-o", "json", "--kubeconfig", config)
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        return found["message"], found["hint"]
+
+    return run
+
+
+def test_members_of_another_scheduler_are_told_by_its_name(why):
+    """Finding B2: "0 of 4 members exist; Job defsched makes 4", and nothing of schedulerName."""
+    message, hint = why("defsched")
+    assert message == (
+        "0 of 4 members exist; 4 pods wait for another scheduler: "
+        "schedulerName is default-scheduler"
+    )
+    assert hint == "set schedulerName: quorate in the template of Job defsched"
+
+
+def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
+    cluster, tmp_path, capsys
+):
+    """Finding B2: the gang was absent from ``quorate gangs -A``."""
+    config = kubeconfig(tmp_path, cluster.url, namespace="team")
+    assert command("gangs", "--kubeconfig", config) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (found,) = [row for row in rows if row[0] == "defsched"]
+    assert found[1:4] == ["Waiting", "0/4", "4"]
+    assert "others" not in [row[0] for row in rows]
+
+
+def test_a_misspelt_label_is_told_with_the_pods_that_carry_it(why):
+    """Finding B10: "create the other 4", though 4 pods have the misspelt label."""
+    message, hint = why("gang/typo")
+    assert message == f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: typo"
+    assert hint == f"use label {LABEL}: typo in the template of Job typo"
+
+
+def test_a_misspelt_label_and_the_wrong_scheduler_are_told_together(why):
+    """Findings B2 and B10 at once: each of the two alone would start nothing."""
+    message, hint = why("gang/both")
+    assert message == (
+        f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: both; "
+        "schedulerName is default-scheduler"
+    )
+    assert hint == (
+        f"use label {LABEL}: both, and schedulerName: quorate in the template of pods such as "
+        "both-0"
+    )
+
+
+def test_an_object_of_another_namespace_is_told_from_both_sides(why):
+    """Finding B10: ``why wrongns`` did not say that it exists in another namespace."""
+    message, hint = why("wrongns")
+    assert message.endswith(
+        "does not exist in namespace team; there is one in namespace other, and a gang is of one "
+        "namespace"
+    )
+    assert hint == "make pods and object in one namespace, other or team"
+    message, _ = why("other/astray")
+    assert message == (
+        "0 of 1 members exist; 1 pod names it in namespace team, and a gang is of one namespace"
+    )
+
+
+def test_a_name_that_is_spelt_almost_alike_is_suggested_from_both_sides(why):
+    """Finding B10: ``why typo-2`` did not say "did you mean typo2", which lint does."""
+    message, hint = why("typo-2")
+    assert message.endswith("does not exist in namespace team; did you mean typo2?")
+    assert hint == f"use label {LABEL}: typo2 on the pods, or create PodGroup typo-2"
+    message, _ = why("typo2")
+    assert message == (
+        "0 of 4 members exist; 3 pods name typo-2, which does not exist: did they mean this one?"
+    )
+
+
+def test_pods_and_workloads_of_another_scheduler_are_no_strangers(cluster, tmp_path, capsys):
+    """Finding B2: ``why`` of such a pod said that no pod of ours has this name."""
+    config = kubeconfig(tmp_path, cluster.url, namespace="team")
+    for name in ("pod/both-1", "both-1"):
+        assert command("why", name, "--kubeconfig", config) == 1
+        assert capsys.readouterr().err.endswith(
+            "both-1 in namespace team is not quorate's: schedulerName is default-scheduler. "
+            "See: quorate gangs -A --pods\n"
+        )
