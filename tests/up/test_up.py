@@ -1,6 +1,7 @@
 """``quorate up`` as a user meets it: starting, stopping, keeping, and what can be wrong."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -67,6 +68,68 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before
     assert "4 nodes" in out
     assert "quorate why" in out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(tmp_path):
+    """Finding B9: --nodes 16 gave 15 GPU nodes and a CPU node, and nobody said so.
+
+    Finding C: "ready in 0.1 s" left out the imports, which take longer than all else.
+    """
+    started_s = time.monotonic()
+    process, kubeconfig = started(tmp_path, "--shape", "coreweave-h100", "--gpu-nodes", "16")
+    took_s = time.monotonic() - started_s
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=15)
+    assert (process.returncode, err) == (0, "")
+    assert "with 17 nodes (16 x 8 GPUs, 1 CPU node) at https://127.0.0.1:" in out
+    ready_s = float(re.search(r"ready in ([0-9.]+) s", out)[1])
+    assert 0.2 < ready_s <= took_s + 0.5
+    assert f"export KUBECONFIG={kubeconfig}" in out
+
+
+def test_gpu_nodes_and_nodes_do_not_go_together():
+    done = up("--nodes", "3", "--gpu-nodes", "2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "give one of them" in done.stderr
+
+
+def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_path):
+    """Finding C: no --wait, background or down."""
+    kubeconfig = tmp_path / "kubeconfig"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    line = [*UP, "--background", "--nodes", "2", "--write-kubeconfig", str(kubeconfig)]
+    done = subprocess.run(
+        line, capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    pid = re.search(r"^quorate down ([0-9]+) stops the cluster", done.stdout, re.MULTILINE)[1]
+    cli = [sys.executable, "-m", "quorate.cli"]
+    try:
+        listed = subprocess.run(
+            [*cli, "nodes", "--kubeconfig", str(kubeconfig)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert listed.stdout.startswith("Nodes: 2, ")
+    finally:
+        stopped = subprocess.run([*cli, "down", pid], capture_output=True, text=True, check=False)
+    assert (stopped.returncode, stopped.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    again = subprocess.run([*cli, "down", pid], capture_output=True, text=True, check=False)
+    assert again.returncode == 2
+    assert again.stderr == f"Error: process {pid} is no quorate up of yours\n"
+
+
+def test_a_background_that_cannot_start_says_why_in_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = up("--background", "--port", str(taken.getsockname()[1]), timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
 
 
 MINE = """\

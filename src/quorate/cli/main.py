@@ -16,16 +16,20 @@ from typing import Annotated, Any, Literal
 import typer
 
 from quorate import DISTRIBUTION
-from quorate.cli import of_clusters, offers, plain
+from quorate.cli import of_clusters, plain
+from quorate.cli.asking import offers
 from quorate.cli.commands import manifests as defaults
 from quorate.cli.help_text import EXIT_CODES, examples
 from quorate.cli.options import (
     SELECTION,
+    Background,
+    ClusterId,
     ConfigFile,
     Context,
     ControlPlane,
     DataFolder,
     DataOutput,
+    GpuNodes,
     GuardCa,
     Kubeconfig,
     NetworkPolicy,
@@ -82,11 +86,15 @@ def quorate(
 
 @app.command(
     epilog=examples(
-        "quorate up", "quorate up --shape coreweave-h100 --nodes 64", "quorate up --data ./cluster"
+        "quorate up",
+        "quorate up --shape coreweave-h100 --gpu-nodes 64",
+        "quorate up --data ./cluster",
+        "quorate up --background --write-kubeconfig ~/.kube/config",
     )
 )
 def up(  # noqa: PLR0913, PLR0917 - one for each option
     nodes: Nodes = None,
+    gpu_nodes: GpuNodes = None,
     shape: ShapeName = "small",
     port: Port = 0,
     data: DataFolder = None,
@@ -97,6 +105,7 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
     seed: Seed = None,
     no_agents: NoAgents = False,
     no_controllers: NoControllers = False,
+    background: Background = False,
 ) -> None:
     """Start a cluster in this process, scheduled by quorate, until Ctrl-C."""
     try:
@@ -107,8 +116,13 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
         hint = f"{error.name} is not installed: pip install '{DISTRIBUTION}[embedded]'"
         raise typer.Exit(complain(hint)) from None
 
+    if background:
+        from quorate.cli.commands import background as behind
+
+        raise typer.Exit(behind.up(sys.argv[1:]))
     wishes = command.Wishes(
         nodes=nodes,
+        gpu_nodes=gpu_nodes,
         shape=shape,
         port=port,
         data=data,
@@ -121,6 +135,14 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
         controllers=not no_controllers,
     )
     raise typer.Exit(command.up(wishes))
+
+
+@app.command(epilog=examples("quorate down", "quorate down 4711"))
+def down(pid: ClusterId = None) -> None:
+    """Stop a cluster of quorate up on this machine, and wait until it is gone."""
+    from quorate.cli.commands import background as command
+
+    raise typer.Exit(command.down(pid))
 
 
 @app.command(

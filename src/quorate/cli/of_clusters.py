@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quorate.cli import offers
+from quorate.cli.asking import offers
 from quorate.cli.help_text import examples
 from quorate.cli.options import (
     AllNamespaces,

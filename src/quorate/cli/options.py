@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from quorate.cli import offers
 from quorate.cli import plain_options as plain
+from quorate.cli.asking import offers
 
 CLUSTER = "Cluster"
 SELECTION = "Selection"
@@ -160,6 +160,18 @@ Nodes = Annotated[
     int | None,
     typer.Option(min=0, help="How many nodes; else the shape's own number.", show_default=False),
 ]
+GpuNodes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="How many nodes with GPUs; the shape's other nodes in proportion.",
+        show_default=False,
+    ),
+]
+Background = Annotated[
+    bool,
+    typer.Option("--background", help="Return when the cluster is ready; `quorate down` stops it."),
+]
 ShapeName = Annotated[
     str,
     typer.Option(
@@ -252,6 +264,15 @@ ControlPlane = Annotated[
         "repeat it for more. Else all.",
         show_default=False,
         rich_help_panel=SELECTION,
+    ),
+]
+
+# Of ``quorate down``
+
+ClusterId = Annotated[
+    int | None,
+    typer.Argument(
+        metavar="PID", help="The cluster's process; else the only one.", show_default=False
     ),
 ]
 

@@ -70,6 +70,7 @@ COMMANDS: Final = {
 
 OTHERS: Final = {
     "up": "cli,embedded",
+    "down": "cli",
     "why": "cli",
     "gangs": "cli",
     "nodes": "cli",

@@ -18,7 +18,7 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct, field
 
-from quorate.core.model.quantity import QuantityError, parse_amount
+from quorate.core.model.quantity import QuantityError, counts_gpus, parse_amount
 from quorate.shapes.patterns import PatternError, fill
 
 NODES_MAX = 100_000
@@ -155,6 +155,31 @@ def nodes_of(shape: Shape, count: int | None = None) -> Iterator[Node]:
     """
     counts = scaled_counts(shape, shape.count if count is None else count)
     return _nodes(shape, counts)
+
+
+def nodes_with_gpus(shape: Shape, gpu_nodes: int) -> Iterator[Node]:
+    """Give the Node objects of a shape with so many GPU nodes, and others in proportion to them.
+
+    Raises ShapeError: the shape has no GPU nodes, or ``gpu_nodes`` is out of range.
+    """
+    have = [pool.count if _has_gpus(pool) else 0 for pool in shape.pools]
+    if not sum(have):
+        raise ShapeError("the shape has no GPU nodes: use --nodes.")
+    of_gpus = Shape(shape.about, [pool for pool in shape.pools if _has_gpus(pool)])
+    scaled = iter(scaled_counts(of_gpus, gpu_nodes))
+    others = gpu_nodes / sum(have)
+    counts = [
+        next(scaled)
+        if _has_gpus(pool)
+        else min(pool.count, 1) and max(1, round(pool.count * others))
+        for pool in shape.pools
+    ]
+    return _nodes(shape, counts)
+
+
+def _has_gpus(pool: Pool) -> bool:
+    listed = pool.capacity | pool.allocatable
+    return any(counts_gpus(name) and str(amount) != "0" for name, amount in listed.items())
 
 
 def scaled_counts(shape: Shape, count: int) -> list[int]:

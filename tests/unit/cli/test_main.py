@@ -20,6 +20,7 @@ from tests.unit.shell.scripted_server import ManualClock
 
 COMMANDS = (
     "up",
+    "down",
     "run",
     "why",
     "gangs",
@@ -75,7 +76,7 @@ def test_each_command_has_examples_and_exit_codes(quorate, name):
 def test_the_same_options_everywhere(quorate, name):
     out = quorate(name, "--help")[1]
     assert ("--kubeconfig" in out, "--context" in out) == ((name in OF_CLUSTERS),) * 2
-    if name not in ("up", "run", "record", "replay", "completion"):
+    if name not in ("up", "down", "run", "record", "replay", "completion"):
         forms = "yaml|json" if name == "manifests" else "table|json|yaml|wide"
         forms += "|name" if name == "gangs" else ""
         assert re.search(rf"--output +-o +<{re.escape(forms)}>", out)

@@ -13,6 +13,7 @@ from quorate.shapes.shape_file import (
     ShapeError,
     load,
     nodes_of,
+    nodes_with_gpus,
     parse,
     presets,
     scaled_counts,
@@ -131,6 +132,21 @@ def test_pools_grow_and_shrink_in_proportion(counts, total, expected):
 def test_a_number_of_nodes_that_cannot_be_is_refused(total):
     with pytest.raises(ShapeError, match="give a number from 1 to 100000"):
         nodes_of(parse(MINIMAL, source="s"), total)
+
+
+@pytest.mark.parametrize(
+    ("gpu_nodes", "with_gpus", "others"), [(1, 1, 1), (16, 16, 1), (64, 64, 4), (640, 640, 40)]
+)
+def test_gpu_nodes_are_exactly_so_many_and_others_in_proportion(gpu_nodes, with_gpus, others):
+    """Finding B9: 64 nodes of a preset with 64 GPU nodes were 60 GPU nodes and 4 CPU nodes."""
+    made = list(nodes_with_gpus(load("coreweave-h100"), gpu_nodes))
+    counted = ["nvidia.com/gpu" in node["status"]["capacity"] for node in made]
+    assert (sum(counted), len(counted) - sum(counted)) == (with_gpus, others)
+
+
+def test_a_shape_without_gpus_has_no_gpu_nodes():
+    with pytest.raises(ShapeError, match="no GPU nodes: use --nodes"):
+        nodes_with_gpus(load("kwok-cpu"), 3)
 
 
 def test_a_file_is_read_by_its_path(tmp_path):

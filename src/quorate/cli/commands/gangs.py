@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from quorate.cli.commands.look import Access, look
-from quorate.cli.mistakes import is_forgotten
-from quorate.cli.names import Name, NotAName, find, not_found
-from quorate.cli.selection import (
+from quorate.cli.asking.mistakes import is_forgotten
+from quorate.cli.asking.names import Name, NotAName, find, not_found
+from quorate.cli.asking.selection import (
     SelectionError,
     in_order,
     is_selected,
@@ -20,6 +19,7 @@ from quorate.cli.selection import (
     parse_sort,
     parse_states,
 )
+from quorate.cli.commands.look import Access, look
 from quorate.cli.show import output
 from quorate.cli.show.gang_data import gang_object, list_of, typed_name
 from quorate.cli.show.gang_table import GangTable

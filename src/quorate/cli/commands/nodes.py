@@ -6,8 +6,8 @@ labels, 2 the call, the cluster or the configuration is at fault.
 
 from __future__ import annotations
 
+from quorate.cli.asking.selection import SelectionError, parse_selector
 from quorate.cli.commands.look import Access, look
-from quorate.cli.selection import SelectionError, parse_selector
 from quorate.cli.show import node_map, output
 from quorate.cli.show.node_usage import usage_list, usages
 from quorate.cli.show.survey_result import SurveyResult

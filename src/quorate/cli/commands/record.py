@@ -11,15 +11,14 @@ import os
 import shutil
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 
+from quorate.cli import processes
 from quorate.cli.show import output
 from quorate.shell.configuration.config import Config, ConfigError, load
 from quorate.shell.recording import file_format as recording
 from quorate.shell.recording.record_file import SIGNAL, default_path
 
-_PROC = Path("/proc")
 _WAIT_S = 30.0
 _LOOK_S = 0.02
 _COMMANDS = ("run", "up")
@@ -50,49 +49,27 @@ def record(pid: int | None, to: str | None, config_file: Path | None) -> int:
 def _find() -> int:
     """Return the only process of a scheduler that this user may signal."""
     _expect_proc()
-    found = [
-        int(folder.name)
-        for folder in _PROC.iterdir()
-        if folder.name.isdigit() and _is_scheduler(folder)
-    ]
+    found = processes.of_quorate(_COMMANDS, catching=SIGNAL)
     if len(found) != 1:
-        which = f"{len(found)} run: {', '.join(map(str, sorted(found)))}; name one" if found else ""
-        raise RecordError(which or "no quorate run (or up) of yours runs here")
+        nobody = "no quorate run (or up) of yours runs here"
+        raise RecordError(processes.told(found) if found else nobody)
     return found[0]
 
 
 def _check(pid: int) -> int:
     """Refuse a process that the signal would end: one that does not wait for it."""
     _expect_proc()
-    if not _is_scheduler(_PROC / str(pid)):
+    if pid not in processes.of_quorate(_COMMANDS, catching=SIGNAL):
         raise RecordError(f"process {pid} is no quorate run (or up) of yours that is ready")
     return pid
 
 
 def _expect_proc() -> None:
-    if not (_PROC / "self").exists():
+    if not (processes.PROC / "self").exists():
         raise RecordError(
-            f"this system has no {_PROC}: send {SIGNAL.name} to the scheduler yourself; "
+            f"this system has no {processes.PROC}: send {SIGNAL.name} to the scheduler yourself; "
             "its log says where it wrote the recording"
         )
-
-
-def _is_scheduler(folder: Path) -> bool:
-    """Whether the process is a ``quorate run`` or ``up`` of this user that catches the signal."""
-    try:
-        words = (folder / "cmdline").read_text(errors="replace").split("\0")
-        status = (folder / "status").read_text()
-        owner = folder.stat().st_uid
-    except OSError:  # it has ended
-        return False
-    names = [word.rpartition("/")[2] for word in words]
-    runs = any(
-        name in ("quorate", "quorate.cli") and command in _COMMANDS
-        for name, command in pairwise(names)
-    )
-    caught = next((line.split()[1] for line in status.splitlines() if "SigCgt" in line), "0")
-    catches = bool(int(caught, 16) >> (SIGNAL - 1) & 1)
-    return runs and catches and os.geteuid() in (0, owner)
 
 
 def _ask(pid: int, written: Path) -> None:

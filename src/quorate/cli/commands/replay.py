@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorate import __version__
-from quorate.cli.names import Name, NotAName, find
+from quorate.cli.asking.names import Name, NotAName, find
 from quorate.cli.show import output, why_text
 from quorate.cli.show.survey_result import SurveyResult, explanations
 from quorate.core.model.plan import Plan

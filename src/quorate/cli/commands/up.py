@@ -10,10 +10,12 @@ import asyncio
 import contextlib
 import gc
 import json
+import os
 import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +32,14 @@ from pocketkube.objects import Object
 from pocketkube.private_files import write_private
 from pocketkube.server.http import ListenError
 from pocketkube.store.durable import DataError
-from quorate.cli import kubeconfig_file
+from quorate.cli import kubeconfig_file, processes
+from quorate.cli.commands import background
 from quorate.cli.commands.manifests import render
 from quorate.cli.kubeconfig_file import KubeconfigFileError
 from quorate.cli.show import output
 from quorate.cli.show.output import say
-from quorate.shapes.shape_file import ShapeError, load, nodes_of, presets
+from quorate.core.model.quantity import counts_gpus, parse_amount
+from quorate.shapes.shape_file import ShapeError, load, nodes_of, nodes_with_gpus, presets
 from quorate.shell import app
 from quorate.shell.configuration.config import Config, ConfigError
 from quorate.shell.configuration.config import load as load_config
@@ -59,6 +63,7 @@ class Wishes(NamedTuple):
     """What the command line says."""
 
     nodes: int | None
+    gpu_nodes: int | None
     shape: str
     port: int
     data: Path | None
@@ -77,11 +82,13 @@ class UpError(Exception):
 
 def up(wishes: Wishes) -> int:
     """Run a cluster until a signal says stop; return the exit code."""
-    started_s = time.monotonic()
+    started_s = time.monotonic() - processes.own_age_s()
     if wishes.shape == "list":
         for name, what in presets():
             say(f"{name:<18}{what}")
         return 0
+    if wishes.nodes is not None and wishes.gpu_nodes is not None:
+        return output.error("--nodes and --gpu-nodes do not go together: give one of them")
     folder = wishes.data or Path(tempfile.mkdtemp(prefix="quorate-up-"))
     try:
         asyncio.run(_serve(wishes, folder, started_s))
@@ -94,6 +101,8 @@ def up(wishes: Wishes) -> int:
     finally:
         if wishes.data is None:
             shutil.rmtree(folder, ignore_errors=True)
+        if log := os.environ.get(background.LOG):
+            Path(log).unlink(missing_ok=True)
     return 0
 
 
@@ -198,6 +207,8 @@ def _agents(run_time: str | None) -> AgentSettings:
 
 def _nodes(wishes: Wishes, cluster: EmbeddedCluster) -> Iterator[Object]:
     """Give the wished nodes; none when the folder has some and nothing else was asked for."""
+    if wishes.gpu_nodes is not None:
+        return nodes_with_gpus(load(wishes.shape), wishes.gpu_nodes)
     if wishes.nodes == 0 or (wishes.nodes is None and cluster.node_count):
         return iter(())
     return iter(nodes_of(load(wishes.shape), wishes.nodes))
@@ -219,14 +230,30 @@ def _manifests(namespace: str) -> Iterator[Object]:
     }
 
 
+def _counted(cluster: EmbeddedCluster) -> str:
+    """Return how many nodes there are, and of which kinds: ``15 x 8 GPUs, 1 CPU node``."""
+    sizes = Counter(_gpus(node) for node in cluster.api.find_all("nodes"))
+    cpu_only = sizes.pop(0, 0)
+    kinds = [f"{count} x {size} GPU{'s' * (size > 1)}" for size, count in sorted(sizes.items())]
+    if cpu_only:
+        kinds.append(f"{cpu_only} CPU node{'s' * (cpu_only > 1)}")
+    total = f"{cluster.node_count} node{'s' * (cluster.node_count != 1)}"
+    return f"{total} ({', '.join(kinds)})" if sizes else total
+
+
+def _gpus(node: Object) -> int:
+    listed = node.get("status", {}).get("allocatable", {})
+    return sum(parse_amount(name, str(listed[name])) for name in listed if counts_gpus(name))
+
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: float) -> None:
     what = "quorate schedules all pods" if wishes.scheduler else "no scheduler runs"
     say(
-        f"Kubernetes {cluster.version} (embedded) with {cluster.node_count} nodes at "
-        f"{cluster.server}, ready in {took_s:.1f} s; {what}."
+        f"Kubernetes {cluster.version} (embedded) with {_counted(cluster)} at {cluster.server}, "
+        f"ready in {took_s:.1f} s; {what}."
     )
     if context:
         say(f"Context {context} is the current one of {wishes.write_kubeconfig} meanwhile.")
@@ -238,5 +265,7 @@ def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: fl
         say("  quorate gangs -A")
         say("  quorate why pg1")
     kept = f"kept in {wishes.data}" if wishes.data else "gone with it; keep it with --data DIR"
+    is_behind = background.LOG in os.environ
+    how = f"quorate down {os.getpid()}" if is_behind else "Ctrl-C"
     say("")
-    say(f"Ctrl-C stops the cluster. What it holds is {kept}.")
+    say(f"{how} stops the cluster. What it holds is {kept}.")

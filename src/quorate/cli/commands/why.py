@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from quorate.cli.asking.names import Name, NotAName, find, not_found
 from quorate.cli.commands.look import Access, look
-from quorate.cli.names import Name, NotAName, find, not_found
 from quorate.cli.show import output, why_text
 from quorate.cli.show.gang_data import gang_object, list_of
 from quorate.cli.show.survey_result import SurveyResult

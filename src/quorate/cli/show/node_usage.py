@@ -15,11 +15,11 @@ from quorate.cli.show.gang_data import API_VERSION
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.model import Node
+from quorate.core.model.quantity import counts_gpus
 from quorate.core.model.selectors import Requirement
 
 READY, CORDONED, NOT_READY = "ready", "cordoned", "not-ready"
 _NOT_READY_TAINTS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-_GPU_NAMES = ("gpu", "gpu.shared")
 
 
 class Amount(NamedTuple):
@@ -64,18 +64,10 @@ def _usages(cluster: Cluster, wanted: Sequence[Requirement]) -> Iterator[NodeUsa
             for resource, column in columns.items()
             if resource in listed
         }
-        of_gpus = [amount for resource, amount in resources.items() if is_gpu(resource)]
+        of_gpus = [amount for resource, amount in resources.items() if counts_gpus(resource)]
         gpus = Amount(sum(one.total for one in of_gpus), sum(one.free for one in of_gpus))
         holders = _holders(cluster.pods_on(name)) if gpus.total else Counter[str]()
         yield NodeUsage(name, _state(node), resources, gpus, holders, node)
-
-
-def is_gpu(resource: str) -> bool:
-    """Whether a resource counts GPUs, or slices of them: ``nvidia.com/gpu``, ``amd.com/gpu``."""
-    domain, _, name = resource.rpartition("/")
-    return bool(domain) and (
-        name in _GPU_NAMES or name.startswith("mig-") or domain.startswith("gpu.")
-    )
 
 
 def _state(node: Node) -> str:
@@ -88,7 +80,7 @@ def _holders(pods: Sequence[PodEntry]) -> Counter[str]:
     """Return how many GPUs each gang, or pod without a gang, has on a node."""
     held: Counter[str] = Counter()
     for entry in pods:
-        gpus = sum(amount for name, amount in entry.pod.spec.requests if is_gpu(name))
+        gpus = sum(amount for name, amount in entry.pod.spec.requests if counts_gpus(name))
         if gpus and not entry.pod.finished:
             held[_holder(entry)] += gpus
     return held

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.cli import mistakes
+from quorate.cli.asking import mistakes
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members

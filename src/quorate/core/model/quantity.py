@@ -88,6 +88,14 @@ def is_node_resource(name: str) -> bool:
     )
 
 
+def counts_gpus(name: str) -> bool:
+    """Whether a resource counts GPUs, or slices of them: ``nvidia.com/gpu``, ``amd.com/gpu``."""
+    domain, _, kind = name.rpartition("/")
+    return bool(domain) and (
+        kind in ("gpu", "gpu.shared") or kind.startswith("mig-") or domain.startswith("gpu.")
+    )
+
+
 def may_be_devices(name: str) -> bool:
     """Whether a device class may back an extended resource of this name."""
     if name.startswith(DEVICE_CLASS_PREFIX):

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from quorate.cli import offers
-from quorate.cli.selection import SORT_PATHS
+from quorate.cli.asking import offers
+from quorate.cli.asking.selection import SORT_PATHS
 from quorate.cli.show.survey_result import STATES
 from tests.unit.cli.api_server import command, kubeconfig, serving, small_cluster
 

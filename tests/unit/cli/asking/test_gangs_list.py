@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from quorate.cli.selection import SelectionError, in_order, parse_selector
+from quorate.cli.asking.selection import SelectionError, in_order, parse_selector
 from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     PODS,

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from quorate.cli.show.node_usage import is_gpu
+from quorate.core.model.quantity import counts_gpus
 from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     NODES,
@@ -154,4 +154,4 @@ def test_data_says_the_same_in_both_forms_and_the_page_names_every_field(nodes):
     ],
 )
 def test_which_resources_count_gpus(name, counts):
-    assert is_gpu(name) is counts
+    assert counts_gpus(name) is counts
