@@ -29,6 +29,7 @@ COMMANDS = (
     "record",
     "replay",
     "manifests",
+    "completion",
     "version",
 )
 OF_CLUSTERS = ("run", "why", "gangs", "nodes")
