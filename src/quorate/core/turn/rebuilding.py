@@ -43,7 +43,7 @@ def rebuilt(
         if key in new.gangs:
             steps.append(partial(_carry_gang, gang, new.gangs[key]))
     steps += [partial(new.devices.put_written, claim) for claim in old.devices.written()]
-    steps += [partial(_carry_holds, old, new), partial(_carry_claims, old, new, preparing)]
+    steps += [partial(_carry_reservations, old, new), partial(_carry_claims, old, new, preparing)]
     for step in steps:
         try:
             step()
@@ -151,7 +151,7 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
         gang.lifecycle.become_quorate()  # the change that met the defect made it quorate
 
 
-def _carry_holds(old: Cluster, new: Cluster) -> None:
+def _carry_reservations(old: Cluster, new: Cluster) -> None:
     """Carry over reservations; the class that each one names is a new object now."""
     new.reservations = old.reservations
     new.reservations.move_to(new.classes)
