@@ -7,16 +7,11 @@ from functools import lru_cache
 from pocketkube import errors
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
-from pocketkube.schema.check import (
-    FastCheck,
-    Mismatch,
-    decode_error,
-    filled,
-    findings,
-    pruned,
-)
+from pocketkube.schema.check import Mismatch, decode_error, findings
 from pocketkube.schema.custom import crd
+from pocketkube.schema.fast import FastCheck
 from pocketkube.schema.resource import Resource
+from pocketkube.schema.roundtrip import filled, pruned
 from pocketkube.schema.shape import Shape
 
 

@@ -6,29 +6,14 @@ the words of Go's decoder (sigs.k8s.io/json of 1.36; checked against a real serv
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pocketkube.schema import canonical
 from pocketkube.schema.document import Document
-from pocketkube.schema.fast import FastCheck
-from pocketkube.schema.required import required_causes
-from pocketkube.schema.roundtrip import filled, pruned, text
+from pocketkube.schema.roundtrip import text
 from pocketkube.schema.shape import Shape, Type
-
-__all__ = [
-    "FastCheck",
-    "Findings",
-    "Mismatch",
-    "decode_error",
-    "duplicates",
-    "filled",
-    "findings",
-    "pruned",
-    "required_causes",
-]
 
 _INT32 = 2**31
 _INT64 = 2**63
@@ -76,45 +61,6 @@ def findings(value: Any, shape: Shape) -> Findings:
 def decode_error(mismatch: Mismatch, kind: str) -> str:
     """Return the end of the 400's message: what follows ``cannot be handled as a Pod: ``."""
     return mismatch.words or f"json: cannot unmarshal {mismatch.got} into Go value of type {kind}"
-
-
-def duplicates(raw: bytes) -> list[str]:
-    """Return the paths of fields that come twice in a JSON text, which Strict forbids.
-
-    Raises ValueError for a text that is no JSON.
-    """
-    twice = 0
-
-    def count(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal twice
-        made = dict(pairs)
-        twice += len(made) != len(pairs)
-        return made
-
-    json.loads(raw, object_pairs_hook=count)
-    if not twice:  # nearly always: names of fields need no second look
-        return []
-    found: list[str] = []
-    _collect_duplicates(json.loads(raw, object_pairs_hook=_Pairs), "", found)
-    return found
-
-
-class _Pairs(list[Any]):
-    """An object as its pairs, which no list is."""
-
-
-def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
-        seen = set()
-        for key, inner in value:
-            where = f"{path}.{key}" if path else key
-            if key in seen:
-                found.append(where)
-            seen.add(key)
-            _collect_duplicates(inner, where, found)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            _collect_duplicates(inner, f"{path}[{index}]", found)
 
 
 def _walk(value: Any, shape: Shape, step: _Step | None, found: Findings) -> None:

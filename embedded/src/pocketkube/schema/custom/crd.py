@@ -53,7 +53,6 @@ def _shape(schema: Schema, metadata: Shape) -> Shape:
     if shape.type is Type.OBJECT:
         properties = schema.get("properties") or {}
         shape.fields = {key: _shape(one, metadata) for key, one in properties.items()}
-        shape.required = frozenset(schema.get("required") or ())
         shape.merge = _map_merge(schema)
         if schema.get("x-kubernetes-embedded-resource"):
             shape.embedded = True
@@ -217,21 +216,3 @@ def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
     for one, inner, where in _children(value, shape, path):
         found += _list_causes(one, inner, where)
     return found
-
-
-def unknown_paths(value: Any, shape: Shape, path: str = "") -> list[str]:
-    """Return the paths of the fields that ``pruned`` would drop, sorted."""
-    found: list[str] = []
-    if isinstance(value, dict) and shape.type is Type.OBJECT:
-        for key, one in value.items():
-            where = f"{path}.{key}" if path else key
-            field = shape.fields.get(key)
-            if field is not None:
-                found += unknown_paths(one, field, where)
-            elif not shape.preserve_unknown:
-                found.append(where)
-    elif shape.item is not None:
-        for key, one in _items(value, shape):
-            where = f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
-            found += unknown_paths(one, shape.item, where)
-    return sorted(found) if not path else found
