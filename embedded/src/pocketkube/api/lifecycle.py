@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pocketkube import errors
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import Cause
-from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339
+from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339, take
 from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
 from pocketkube.registry.rules.base import Rules
 from pocketkube.schema.resource import Resource
@@ -122,7 +122,7 @@ def keep_server_fields(resource: Resource, old: Object, obj: Object) -> None:
     """Carry over what only the server sets, and the status, which has its own subresource."""
     _keep_metadata(old, obj)
     if "status" in resource.subresources:
-        _take(obj, old, "status")
+        take(obj, old, "status")
 
 
 def _keep_metadata(old: Object, obj: Object) -> None:
@@ -146,23 +146,16 @@ def only_status(resource: Resource, old: Object, obj: Object) -> Object:
     newer than that habit keep all their metadata (metav1.ResetObjectMetaForStatus).
     """
     result = dict(old)
-    _take(result, obj, "status")
+    take(result, obj, "status")
     if resource.crd or resource.bucket in _STATUS_LEAVES_METADATA:
         result["metadata"] = dict(old["metadata"])
     else:
         result["metadata"] = dict(obj["metadata"])
         for field in _STATUS_LEAVES.get(resource.bucket, ()):
-            _take(result["metadata"], old["metadata"], field)
+            take(result["metadata"], old["metadata"], field)
         _keep_metadata(old, result)
-    _take(result["metadata"], obj["metadata"], "resourceVersion")
+    take(result["metadata"], obj["metadata"], "resourceVersion")
     return result
-
-
-def _take(target: dict[str, Any], source: dict[str, Any], field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)
 
 
 def count_generation(rules: Rules, old: Object, obj: Object) -> None:

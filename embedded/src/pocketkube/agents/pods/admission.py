@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pocketkube.agents.facts import NodeFacts
 from pocketkube.agents.pods.needs import HostPort, PodNeeds
-from pocketkube.api.matching.node_rules import fits, untolerated
+from pocketkube.matching.node_rules import fits, untolerated
 
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.api.writing import User
 from pocketkube.causes import shown
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object, labels_of, name_of
 from pocketkube.store.store import Event, Store
 

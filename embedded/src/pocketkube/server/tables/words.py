@@ -68,24 +68,6 @@ def labels(given: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
-def selector(given: Mapping[str, Any] | None, none: str = NONE) -> str:
-    """Write a LabelSelector object as ``a=b,c in (d,e),!f``."""
-    plain = (given or {}).get("matchLabels") or {}
-    parts = [(key, f"{key}={value}") for key, value in plain.items()]
-    for expression in (given or {}).get("matchExpressions") or []:
-        key = expression.get("key", "")
-        values = ",".join(sorted(expression.get("values") or []))
-        shown = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }
-        parts.append((key, shown.get(expression.get("operator", ""), "")))
-    parts.sort(key=lambda part: part[0])
-    return ",".join(text for _, text in parts) or none
-
-
 def containers(spec: Mapping[str, Any] | None) -> tuple[str, str]:
     """Write the names and the images of a pod's containers."""
     found: Sequence[Mapping[str, Any]] = (spec or {}).get("containers") or []

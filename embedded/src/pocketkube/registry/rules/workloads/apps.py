@@ -17,6 +17,7 @@ from pocketkube.causes import (
     unsupported,
 )
 from pocketkube.errors import Cause
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import (
@@ -27,7 +28,7 @@ from pocketkube.registry.rules.common import (
 )
 from pocketkube.registry.rules.pods.pod_defaults import default_template
 from pocketkube.registry.rules.pods.pod_spec import template_causes
-from pocketkube.registry.rules.selectors import label_selector_causes, matches
+from pocketkube.registry.rules.selectors import label_selector_causes
 from pocketkube.registry.rules.volumes import claim_causes, default_claim
 
 _MISMATCH = "`selector` does not match template `labels`"
@@ -81,7 +82,7 @@ def _template_causes(spec: dict[str, Any], kind: str, *, fits_empty: bool) -> li
     empty = selector is not None and not any(selector.values())
     if label_selector_causes(selector, ""):
         causes.append(invalid("spec.selector", selector, "invalid label selector."))
-    elif not (fits_empty and empty) and not matches(selector, labels or {}):
+    elif not (fits_empty and empty) and not selector_of(selector).matches(labels or {}):
         causes.append(invalid("spec.template.metadata.labels", labels, _MISMATCH))
     causes += template_causes(template, "spec.template")
     policy = template["spec"]["restartPolicy"]
