@@ -47,6 +47,17 @@ def controller_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
+def json_type(value: object) -> str:
+    """Return the word for a JSON value's type in Go's errors about JSON."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "string" if isinstance(value, str) else "number"
+
+
 def add_finalizer(obj: Object, finalizer: str) -> None:
     """Hold an object by a finalizer, once. In place."""
     finalizers = obj["metadata"].get("finalizers") or []

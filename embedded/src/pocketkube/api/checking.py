@@ -38,7 +38,7 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
     if wrong:
         raise errors.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: {decode_error(wrong[0], resource.kind)}"
+            f"{resource.kind}: {decode_error(wrong[0])}"
         )
     _report_unknown(found.unknown, resource, how)
     if resource.crd:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from pocketkube.registry.quantities import NANO, nano_units
 from pocketkube.registry.rules.pods.pod_resources import nano_amounts
+from pocketkube.schema.quantities import NANO, nano_units
 
 EVERY_ADDRESS = "0.0.0.0"
 _MILLI = NANO // 1000

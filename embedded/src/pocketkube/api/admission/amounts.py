@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import NANO, nano_units, of_nano
 from pocketkube.registry.rules.pods.pod_resources import nano_amounts
+from pocketkube.schema.quantities import NANO, nano_units, of_nano
 
 Amounts = Mapping[str, int]
 
@@ -54,14 +54,7 @@ def used_by(bucket: str, obj: Object) -> Amounts:
 
 def written(name: str, amount: int) -> str:
     """Return an amount as a quantity: bytes in powers of 1024 where that is exact."""
-    if not name.endswith(("memory", "storage")):
-        return of_nano(amount)
-    whole, rest = divmod(amount, NANO)
-    suffixes = iter(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
-    suffix = ""
-    while whole and not rest and whole % 1024 == 0 and suffix != "Ei":
-        whole, suffix = whole // 1024, next(suffixes)
-    return of_nano(amount) if rest else f"{whole}{suffix}"
+    return of_nano(amount, binary=name.endswith(("memory", "storage")))
 
 
 def _pod(pod: Object) -> Counter[str]:

@@ -11,8 +11,8 @@ from typing import Any
 from pocketkube import errors
 from pocketkube.api.admission.amounts import written
 from pocketkube.objects import Object, name_of
-from pocketkube.registry.quantities import nano_units
 from pocketkube.registry.rules.pods.pod_resources import nano_amounts
+from pocketkube.schema.quantities import nano_units
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Store
 

@@ -15,7 +15,7 @@ from typing import Any
 from pocketkube.controllers.base import Controller, Shared, Work
 from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object, annotations_of, key_of, labels_of, name_of
-from pocketkube.registry.quantities import nano_units
+from pocketkube.schema.quantities import nano_units
 from pocketkube.store.store import Event
 
 PROVISIONER = "pocketkube.dev/dynamic"

@@ -12,10 +12,10 @@ from pocketkube.causes import NEGATIVE, forbidden, invalid, one_of, shown
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key, label_value
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
 from pocketkube.registry.rules.pods.pod_placement import TAINT_EFFECTS
+from pocketkube.schema.quantities import canonical_list, nano_units
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"

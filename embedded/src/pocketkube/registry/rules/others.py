@@ -15,7 +15,6 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list
 from pocketkube.registry.rules.base import Rules
 from pocketkube.registry.rules.common import (
     at_most_all,
@@ -27,6 +26,7 @@ from pocketkube.registry.rules.common import (
     with_status,
 )
 from pocketkube.registry.rules.selectors import label_selector_causes
+from pocketkube.schema.quantities import canonical_list
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 

@@ -12,9 +12,9 @@ from pocketkube.causes import forbidden, immutable, one_of, required, unsupporte
 from pocketkube.errors import Cause
 from pocketkube.names import dns_subdomain, invalid_text
 from pocketkube.objects import Object, add_finalizer, rfc3339
-from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
+from pocketkube.schema.quantities import canonical_list, nano_units
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")

@@ -18,7 +18,7 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key
-from pocketkube.registry.quantities import NANO, nano_units, of_nano
+from pocketkube.schema.quantities import NANO, nano_units, of_nano
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _WHOLE = frozenset(
