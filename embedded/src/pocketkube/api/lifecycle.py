@@ -6,7 +6,7 @@ Pure functions over objects; sources: k8s.io/apiserver ``pkg/registry/rest`` and
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from pocketkube import errors
 from pocketkube.api.writing import Deleting
@@ -57,16 +57,6 @@ _ORPHANING = frozenset({"jobs.batch", "replicationcontrollers"})
 """Kinds whose dependents stay when the deletion does not say otherwise (their strategies)."""
 
 
-class Makes(Protocol):
-    """What ``begin`` needs from its surroundings."""
-
-    def now_s(self) -> float:
-        """Return the seconds since 1970."""
-
-    def uid(self) -> str:
-        """Return a new UID."""
-
-
 def place(resource: Resource, namespace: str, obj: Object, *, name: str = "") -> None:
     """Give the object the namespace (and name) of the request. Raises ApiError (400)."""
     metadata = obj.setdefault("metadata", {})
@@ -104,14 +94,14 @@ def _check_name(metadata: dict[str, Any], name: str) -> None:
         )
 
 
-def begin(makes: Makes, resource: Resource, obj: Object, rules: Rules) -> None:
+def begin(resource: Resource, obj: Object, rules: Rules, *, uid: str, now_s: float) -> None:
     """Set what a new object gets from the server: name, UID, time, generation. In place."""
     metadata = obj["metadata"]
     for field in _SERVER_FIELDS:
         if field != "generation" or rules.has_generation:  # else it stays what the client said
             metadata.pop(field, None)
-    metadata["uid"] = makes.uid()
-    metadata["creationTimestamp"] = rfc3339(makes.now_s())
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = rfc3339(now_s)
     if rules.has_generation:
         metadata["generation"] = 1
     if "status" in resource.subresources and not rules.keeps_status:

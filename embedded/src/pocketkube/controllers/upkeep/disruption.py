@@ -134,7 +134,6 @@ class DisruptionBudgets(Controller):
 _SCALED = {
     "ReplicaSet": "replicasets.apps",
     "StatefulSet": "statefulsets.apps",
-    "ReplicationController": "replicationcontrollers",
 }
 
 

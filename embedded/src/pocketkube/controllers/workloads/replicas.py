@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: as many pods as wanted.
+"""ReplicaSets: as many pods as wanted.
 
 Source: ``pkg/controller/replicaset`` of Kubernetes 1.36, and what a real one was seen to write.
 """
@@ -6,13 +6,12 @@ Source: ``pkg/controller/replicaset`` of Kubernetes 1.36, and what a real one wa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from pocketkube.controllers.conditions import with_condition
 from pocketkube.controllers.owning import PodOwner, deletion_order, is_terminating_namespace
 from pocketkube.controllers.templates import encoded_pod
 from pocketkube.errors import ApiError
-from pocketkube.matching.selectors import LabelSelector, selector_of
 from pocketkube.objects import Object, rfc3339
 from pocketkube.store.store import decode
 
@@ -24,7 +23,6 @@ class ReplicaSets(PodOwner):
     bucket = "replicasets.apps"
     kind = "ReplicaSet"
     component = "replicaset-controller"
-    counts_terminating: ClassVar[bool] = True
 
     def reconcile(self, key: Any) -> Iterator[None]:
         """Bring one ReplicaSet nearer to its replicas, then write its status."""
@@ -73,8 +71,7 @@ class ReplicaSets(PodOwner):
             "availableReplicas": available,
         }
         status |= {field: number for field, number in counts.items() if number}
-        if self.counts_terminating:
-            status["terminatingReplicas"] = owned.terminating
+        status["terminatingReplicas"] = owned.terminating
         status["observedGeneration"] = found["metadata"].get("generation", 0)
         conditions = self._conditions(newest, error)
         if conditions:
@@ -93,17 +90,3 @@ class ReplicaSets(PodOwner):
             "message": error.message,
         }
         return with_condition(old, condition)
-
-
-class ReplicationControllers(ReplicaSets):
-    """The same for the older kind, whose selector is a plain mapping."""
-
-    buckets = ("replicationcontrollers",)
-    bucket = "replicationcontrollers"
-    kind = "ReplicationController"
-    component = "replication-controller"
-    counts_terminating = False
-
-    def selector(self, obj: Object) -> LabelSelector:
-        """Return its selector, which is a plain mapping."""
-        return selector_of({"matchLabels": obj["spec"].get("selector") or {}})

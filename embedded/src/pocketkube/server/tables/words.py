@@ -82,9 +82,3 @@ def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapp
         if one.get("type") == kind:
             found = one
     return found
-
-
-def first(items: Sequence[str], count: int, shown_max: int = 3) -> str:
-    """Write the first few of a list, and how many more there are."""
-    text = ",".join(items[:shown_max])
-    return f"{text} + {count - shown_max} more..." if count > shown_max else text

@@ -259,17 +259,6 @@ def _default_controller(obj: Object) -> None:
         obj["metadata"]["labels"] = obj["metadata"].get("labels") or dict(labels)
 
 
-def _controller_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    if not spec.get("selector"):
-        return [required("spec.selector")]
-    if spec.get("template") is None:
-        return [required("spec.template")]
-    shown = {**spec, "selector": {"matchLabels": spec["selector"]}}
-    causes = _not_negative(spec, "replicas", "minReadySeconds")
-    return causes + _template_causes(shown, "ReplicationController", fits_empty=True)
-
-
 _no_replicas: Callable[[Object, Surroundings], None] = with_status({"replicas": 0})
 
 DEPLOYMENTS = Rules(
@@ -310,7 +299,6 @@ CONTROLLER_REVISIONS = Rules(validate_update=_fixed_data)
 REPLICATION_CONTROLLERS = Rules(
     defaults=_default_controller,
     prepare_create=_no_replicas,
-    validate=_controller_causes,
     has_generation=True,
     selectable={"status.replicas": number_of("status", "replicas")},
 )
