@@ -203,9 +203,13 @@ def requirement_of(expression: Mapping[str, Any]) -> Requirement:
 
     Raises ValueError for an operator that there is not.
     """
-    word = expression.get("operator", "")
+    key, word = expression.get("key", ""), expression.get("operator", "")
+    return _requirement_of(key, word, tuple(expression.get("values") or ()))
+
+
+@lru_cache(maxsize=4096)  # one template is held against all nodes
+def _requirement_of(key: str, word: str, values: tuple[str, ...]) -> Requirement:
     operator = _OF_OBJECTS.get(word)
     if operator is None:
         raise ValueError(f"{shown(word)} is not a valid label selector operator")
-    values = frozenset(expression.get("values") or ())
-    return Requirement(expression.get("key", ""), operator, values)
+    return Requirement(key, operator, frozenset(values))
