@@ -1,7 +1,7 @@
 """Selectors: what a list, a watch or a controller wants of all the objects.
 
-In: query strings, and LabelSelector objects. Out: predicates over labels. Source of syntax and
-messages: k8s.io/apimachinery ``pkg/labels`` of 1.36, and answers of a real API server.
+In: query strings, and LabelSelector objects. Out: predicates over labels. Source of the syntax:
+k8s.io/apimachinery ``pkg/labels`` of 1.36, and answers of a real API server.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ _OF_OBJECTS: Mapping[str, Operator] = {
 def selector_of(selector: Mapping[str, Any] | None) -> LabelSelector:
     """Return the predicate of a LabelSelector object; null matches nothing, ``{}`` everything.
 
-    Raises ValueError for an operator that there is not; ``selector_causes`` finds it before.
+    Raises ValueError for an operator that there is not; ``label_selector_causes`` finds it before.
     """
     if selector is None:
         return NOTHING

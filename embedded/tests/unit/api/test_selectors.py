@@ -1,4 +1,4 @@
-"""Label and field selectors. Sentences of errors are those of a real kube-apiserver 1.36."""
+"""Label and field selectors, as a real kube-apiserver 1.36 reads them."""
 
 import pytest
 
