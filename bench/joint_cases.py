@@ -60,7 +60,7 @@ def _add_filler(cluster: Cluster, node: str, requests: tuple[tuple[str, int], ..
 
 def _class_of(cluster: Cluster, number: int) -> PodClass:
     entry = cluster.pods[f"m{number}"]
-    return cluster.classes.matching(entry.pod_class, cluster.neighbours.matched(entry.label_set))
+    return cluster.classes.variant(entry.pod_class, cluster.neighbours.matched(entry.label_set))
 
 
 def _case(cluster: Cluster, counts: Counter[int]) -> Case:

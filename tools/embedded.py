@@ -9,15 +9,12 @@ tests/e2e, bench and tests of clients::
 
 import base64
 import json
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import yaml
@@ -39,6 +36,8 @@ def say(message: str) -> None:
 class Embedded(Access):
     """An embedded cluster and its clients. Make one with ``Embedded.start``; a context manager."""
 
+    ready_timeout_s = READY_TIMEOUT_S
+
     def __init__(
         self,
         data_dir: Path | None,
@@ -48,10 +47,8 @@ class Embedded(Access):
         durable: bool,
     ) -> None:
         """Prepare; ``Embedded.start`` is what callers want."""
-        self._temporary = data_dir is None
-        self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="quorate-embedded-")).resolve()
+        super().__init__(data_dir, progress, "quorate-embedded-")
         self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._progress = progress
         self._extra = list(extra)
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
@@ -76,32 +73,11 @@ class Embedded(Access):
 
         What is not ``durable`` is in memory only, and does not survive ``restart_apiserver``.
         """
-        start_s = time.monotonic()
         options = [*extra, *([] if scheduler else ["--no-scheduler"])]
         cluster = cls(data_dir, progress, options, durable=durable)
-        try:
-            cluster.start_apiserver()
-            if nodes:
-                cluster.create_nodes(nodes, allocatable=allocatable)
-        except BaseException:
-            cluster._temporary = False  # the error names its log
-            cluster.stop()
-            raise
-        progress(f"ready in {time.monotonic() - start_s:.1f} s: {cluster.server}")
-        return cluster
+        return cluster._started(cluster.start_apiserver, nodes, allocatable)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def start_apiserver(self) -> None:
+    def start_apiserver(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Start the process, on the same port as before, and wait until it is ready."""
         self.kubeconfig.unlink(missing_ok=True)
         command = [sys.executable, "-m", "quorate.cli", "up"]
@@ -113,7 +89,7 @@ class Embedded(Access):
         command += ["--port", str(self._port), "--nodes", "0", *self._extra]
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        self._wait()
+        self._wait(timeout_s)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:
         """Stop the process; with ``kill`` at once, as in a crash."""
@@ -129,18 +105,8 @@ class Embedded(Access):
         if hasattr(self, "client"):
             self.client.forget_connections()
 
-    def restart_apiserver(self, *, kill: bool = False) -> None:
-        """Stop the process and start it again on what it kept."""
-        self.stop_apiserver(kill=kill)
-        self.start_apiserver()
-
-    def stop(self) -> None:
-        """Stop the process, and remove temporary files."""
+    def _stop_all(self) -> None:
         self.stop_apiserver(kill=self._temporary)
-        if hasattr(self, "client"):
-            self.client.close()
-        if self._temporary:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
 
     @property
     def pid(self) -> int:
@@ -160,8 +126,8 @@ class Embedded(Access):
         write_private(path, json.dumps(config))
         return path
 
-    def _wait(self) -> None:
-        deadline_s = time.monotonic() + READY_TIMEOUT_S
+    def _wait(self, timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
         while not (self.kubeconfig.exists() and self._answers()):
             assert self._process is not None, "it was just started"
             if self._process.poll() is not None or time.monotonic() > deadline_s:

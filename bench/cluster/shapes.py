@@ -170,6 +170,21 @@ def _with_claim(prefix: str) -> MakeSpec:
     return spec
 
 
+def _all_alike(
+    name: str, title: str, spec: MakeSpec, *, measured: int = 1000, standing: int = 5000
+) -> Shape:
+    """Return a shape whose pods that stand already are like those that are measured."""
+    return Shape(
+        name=name,
+        title=title,
+        target=3.0,
+        measured=measured,
+        spec=spec,
+        standing=standing,
+        standing_spec=spec,
+    )
+
+
 _STANDING_CLAIM, _MEASURED_CLAIM = "claim-standing", "claim-measured"
 
 SHAPES = (
@@ -190,41 +205,23 @@ SHAPES = (
         spec=_spread("ScheduleAnyway"),
         standing=5000,
     ),
-    Shape(
-        name="pod-affinity",
-        title="pod affinity by zone",
-        target=3.0,
-        measured=1000,
-        spec=_near("podAffinity", ZONE, "blue"),
-        standing=5000,
-        standing_spec=_near("podAffinity", ZONE, "blue"),
-    ),
-    Shape(
-        name="pod-anti-affinity",
-        title="pod anti-affinity by host",
-        target=3.0,
+    _all_alike("pod-affinity", "pod affinity by zone", _near("podAffinity", ZONE, "blue")),
+    _all_alike(
+        "pod-anti-affinity",
+        "pod anti-affinity by host",
+        _near("podAntiAffinity", HOSTNAME, "green"),
         measured=2000,
-        spec=_near("podAntiAffinity", HOSTNAME, "green"),
         standing=1000,
-        standing_spec=_near("podAntiAffinity", HOSTNAME, "green"),
     ),
-    Shape(
-        name="preferred-affinity",
-        title="preferred pod affinity by host",
-        target=3.0,
-        measured=1000,
-        spec=_near("podAffinity", HOSTNAME, "red", preferred=True),
-        standing=5000,
-        standing_spec=_near("podAffinity", HOSTNAME, "red", preferred=True),
+    _all_alike(
+        "preferred-affinity",
+        "preferred pod affinity by host",
+        _near("podAffinity", HOSTNAME, "red", preferred=True),
     ),
-    Shape(
-        name="preferred-anti-affinity",
-        title="preferred pod anti-affinity by host",
-        target=3.0,
-        measured=1000,
-        spec=_near("podAntiAffinity", HOSTNAME, "yellow", preferred=True),
-        standing=5000,
-        standing_spec=_near("podAntiAffinity", HOSTNAME, "yellow", preferred=True),
+    _all_alike(
+        "preferred-anti-affinity",
+        "preferred pod anti-affinity by host",
+        _near("podAntiAffinity", HOSTNAME, "yellow", preferred=True),
     ),
     Shape(
         name="node-affinity",

@@ -21,7 +21,7 @@ CACHES = {
     ("Planner", "_singles"): "scores of nodes, by class of pods",
     ("Planner", "_searches"): "joint searches under way, which may begin anew",
     ("Planner", "_victim_searches"): "searches for victims under way, which may begin anew",
-    ("PodClasses", "_matching"): "classes of pods by whom their labels concern",
+    ("PodClasses", "_by_selectors"): "classes of pods by whom their labels concern",
     ("PodClasses", "_variants_of"): "the same, by class",
     ("PodClasses", "_made"): "how many there have been",
     ("LabelSet", "_matched"): "the selectors that match a set of labels, settled when asked",

@@ -1,15 +1,18 @@
 """What tests and tools do to a running cluster, whichever it is: requests, kubectl, users, nodes.
 
 In: a server URL, its CA, the administrator token. Called as the base of ``Cluster`` (real) and
-of ``tools.embedded.Embedded``.
+of ``tools.embedded.Embedded``, which share how they begin and end here.
 """
 
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from tools.controlplane import nodes, versions
 from tools.controlplane.client import ApiClient
@@ -20,7 +23,10 @@ class KubectlError(RuntimeError):
 
 
 class Access:
-    """A cluster as its clients see it. Subclasses set the attributes and start what answers."""
+    """A cluster as its clients see it; a context manager.
+
+    Subclasses set the attributes, and start and stop what answers.
+    """
 
     server: str  #: URL of the API server
     ca: Path  #: PEM file that verifies the API server
@@ -28,7 +34,70 @@ class Access:
     client: ApiClient  #: as admin; safe between threads
     kubeconfig: Path  #: the admin's kubeconfig
     data_dir: Path  #: where its files are
-    _progress: Callable[[str], None]
+    ready_timeout_s: float  #: how long its start may take
+
+    # Beginning and ending
+
+    def __init__(self, data_dir: Path | None, progress: Callable[[str], None], prefix: str) -> None:
+        """Choose the folder: without ``data_dir`` a temporary one, named after ``prefix``."""
+        self._temporary = data_dir is None
+        self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix=prefix)).resolve()
+        self._progress = progress
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _started(
+        self, start: Callable[[], None], nodes: int, allocatable: Mapping[str, str] | None
+    ) -> Self:
+        """Call ``start``, create nodes, say how long it took; what fails is stopped again."""
+        start_s = time.monotonic()
+        try:
+            start()
+            if nodes:
+                self.create_nodes(nodes, allocatable=allocatable)
+        except BaseException:
+            self._temporary = False  # the error names logs
+            self.stop()
+            raise
+        self._progress(f"ready in {time.monotonic() - start_s:.1f} s: {self.server}")
+        return self
+
+    def stop(self) -> None:
+        """Stop what answers, and remove temporary files."""
+        self._stop_all()
+        if hasattr(self, "client"):
+            self.client.close()
+        if self._temporary:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    def _stop_all(self) -> None:
+        """Stop every process; temporary data need not be finished: nobody reads it again."""
+        raise NotImplementedError
+
+    def start_apiserver(self, timeout_s: float) -> None:
+        """Start the API server, on the same port as before, and wait until it is ready."""
+        raise NotImplementedError
+
+    def stop_apiserver(self, *, kill: bool = False) -> None:
+        """Stop the API server; with ``kill`` at once, as in a crash."""
+        raise NotImplementedError
+
+    def restart_apiserver(self, *, kill: bool = False, timeout_s: float = 0) -> None:
+        """Stop the API server and start it again on what it kept.
+
+        With much in etcd that takes minutes; without ``timeout_s`` as long as any start may.
+        """
+        self.stop_apiserver(kill=kill)
+        self.start_apiserver(timeout_s or self.ready_timeout_s)
 
     # Users
 

@@ -8,15 +8,13 @@ tests/e2e, bench and ``up``::
 """
 
 import json
-import shutil
 import signal
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NoReturn, Self
 
 from pocketkube.private_files import private_folder
@@ -40,6 +38,8 @@ class Cluster(Access):
     Start it from a thread that outlives it: the kernel ends the components with that thread.
     """
 
+    ready_timeout_s = READY_TIMEOUT_S
+
     def __init__(self, data_dir: Path | None, progress: Callable[[str], None]) -> None:
         """Prepare files and ports; ``Cluster.start`` is what callers want."""
         missing = versions.missing_binaries()
@@ -47,10 +47,8 @@ class Cluster(Access):
             raise ComponentError(
                 f"Not built yet: {', '.join(missing)}. Run: python -m tools.controlplane build"
             )
-        self._temporary = data_dir is None
-        self.data_dir = Path(data_dir or tempfile.mkdtemp(prefix="quorate-cluster-")).resolve()
+        super().__init__(data_dir, progress, "quorate-cluster-")
         private_folder(self.data_dir, credentials.FILES)
-        self._progress = progress
         self._components: dict[str, Component] = {}  # in the order of their start
         self._restores_sigterm = False
         self._credentials = credentials.prepare(self.data_dir)
@@ -79,43 +77,21 @@ class Cluster(Access):
         ``data_dir`` its files are temporary. A folder that is given stays, and a cluster
         started on it again finds its objects; the log of each component is ``<component>.log``.
         """
-        start_s = time.monotonic()
         progress(f"starting Kubernetes {versions.KUBERNETES}")
         cluster = cls(data_dir, progress)
-        try:
-            cluster._handle_sigterm()
-            cluster._start_all(controllers=controllers)
-            if nodes:
-                cluster.create_nodes(nodes, allocatable=allocatable)
-        except BaseException:
-            cluster._temporary = False  # the error names logs
-            cluster.stop()
-            raise
-        progress(f"ready in {time.monotonic() - start_s:.1f} s: {cluster.server}")
-        return cluster
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
+        start = partial(cluster._start_all, controllers=controllers)
+        return cluster._started(start, nodes, allocatable)
 
     def stop(self) -> None:
         """Stop every component, last started first, and remove temporary files."""
-        for name in reversed(list(self._components)):
-            # Nobody reads temporary data again, so that nothing needs to be finished.
-            self._stop_component(name, grace_s=0 if self._temporary else STOP_GRACE_S)
-        self.client.close()
-        if self._temporary:
-            shutil.rmtree(self.data_dir, ignore_errors=True)
+        super().stop()
         if self._restores_sigterm:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._restores_sigterm = False
+
+    def _stop_all(self) -> None:
+        for name in reversed(list(self._components)):
+            self._stop_component(name, grace_s=0 if self._temporary else STOP_GRACE_S)
 
     # Components
 
@@ -129,11 +105,6 @@ class Cluster(Access):
         """Stop the API server; with ``kill`` at once, as in a crash."""
         self._stop_component("kube-apiserver", grace_s=0 if kill else STOP_GRACE_S)
         self.client.forget_connections()
-
-    def restart_apiserver(self, *, kill: bool = False, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Stop the API server and start it again; with much in etcd that takes minutes."""
-        self.stop_apiserver(kill=kill)
-        self.start_apiserver(timeout_s)
 
     def start_kube_scheduler(self, config: Mapping[str, Any] | None = None) -> ApiClient:
         """Start kube-scheduler and wait until it is ready; give a client for its /metrics.
@@ -171,6 +142,7 @@ class Cluster(Access):
     # Inside
 
     def _start_all(self, *, controllers: bool) -> None:
+        self._handle_sigterm()
         data = self.data_dir / "etcd"
         self._run("etcd", flags.etcd(data, self._etcd_port, self._etcd_peer_port))
         self.start_apiserver()  # retries until etcd answers

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorate.core.rules.devices import dynamic_resources
-from quorate.core.rules.rule import Kind
+from quorate.core.rules.rule import RuleKind
 from quorate.core.rules.table import FILTERS
 from tools.parity.ours import Answer
 
@@ -15,7 +15,7 @@ Theirs = Mapping[str, Any]
 _DEVICES = dynamic_resources.RULE.name
 _CUT_SHORT = "the search for devices was cut short: it took too many steps"
 _UNKNOWN = frozenset({"GangScheduling", "NodeName"})
-_OF_VOLUMES = frozenset(rule.name for rule in FILTERS if rule.kind is Kind.VOLUMES)
+_OF_VOLUMES = frozenset(rule.name for rule in FILTERS if rule.kind is RuleKind.VOLUMES)
 
 
 def differences(ours: Answer, theirs: Theirs) -> list[str]:

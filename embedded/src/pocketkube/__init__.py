@@ -10,11 +10,11 @@ The way of a request, and who may import whom (downwards only)::
       controllers/             what kube-controller-manager does: workloads/ jobs/ upkeep/
       api/                     the API as calls: create, get, update, patch, delete, bind, evict
         admission/  rights/    what is refused before the rules of a kind; who may do what
-        matching/              selectors of labels, fields and nodes
         registry/              what the server knows of each resource, and the rules of its kind
         patch/                 JSON, merge and strategic-merge patches; ``apply/`` for apply patches
         store/                 objects by key, revisions, watches; in memory or in SQLite
           schema/              the recorded OpenAPI document, CRDs (custom/), protobuf (binary/)
+          matching/            selectors of labels, fields and nodes
             access.py private_files.py names.py causes.py objects.py errors.py
 
 Everything below ``server`` is synchronous: one event loop, one thread, so each call of ``api`` is

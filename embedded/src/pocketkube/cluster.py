@@ -79,7 +79,7 @@ class EmbeddedCluster:
         chance = random.Random(self._options.seed)
         self.registry = Registry(document.resources())
         self.api = Api(self._store, self.registry, now_s=now_s, chance=chance)
-        self._definitions = Definitions(self.api)
+        Definitions(self.api)  # listens to the store from now on
         now = datetime.datetime.fromtimestamp(now_s(), datetime.UTC)
         self.ca = tls.prepare(folder, now)
         self._secrets = access.secrets_in(folder)

@@ -142,21 +142,6 @@ def config_key(text: str) -> Messages:
     return found
 
 
-@lru_cache(maxsize=1024)
-def port_name(text: str) -> Messages:
-    """Check the name of a port (IANA service name)."""
-    found = [_at_most(15)] if len(text) > 15 else []
-    if not re.fullmatch("[-a-z0-9]+", text):
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not re.search("[a-z]", text):
-        found.append("must contain at least one letter (a-z)")
-    if "--" in text:
-        found.append("must not contain consecutive hyphens")
-    if text.startswith("-") or text.endswith("-"):
-        found.append("must not begin or end with a hyphen")
-    return tuple(found)
-
-
 def generated(base: str, suffix: str) -> str:
     """Return the name of an object with ``generateName``: at most 63 characters, suffix and all.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 Object = dict[str, Any]
@@ -26,6 +26,11 @@ def namespace_of(obj: Mapping[str, Any]) -> str:
     return str(meta(obj).get("namespace", ""))
 
 
+def key_of(obj: Mapping[str, Any]) -> tuple[str, str]:
+    """Return namespace and name."""
+    return namespace_of(obj), name_of(obj)
+
+
 def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """Return the labels, an empty mapping when there are none."""
     return meta(obj).get("labels") or {}
@@ -40,6 +45,57 @@ def controller_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the owner reference that says ``controller: true``; None when there is none."""
     owners = meta(obj).get("ownerReferences") or []
     return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def json_type(value: object) -> str:
+    """Return the word for a JSON value's type in Go's errors about JSON."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "string" if isinstance(value, str) else "number"
+
+
+def add_finalizer(obj: Object, finalizer: str) -> None:
+    """Hold an object by a finalizer, once. In place."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    if finalizer not in finalizers:
+        obj["metadata"]["finalizers"] = [*finalizers, finalizer]
+
+
+def drop_finalizer(obj: Object, finalizer: str) -> None:
+    """Hold an object by a finalizer no longer. In place."""
+    kept = [one for one in obj["metadata"].get("finalizers") or () if one != finalizer]
+    obj["metadata"]["finalizers"] = kept
+    if not kept:
+        del obj["metadata"]["finalizers"]
+
+
+def drop_owners(obj: Object, uids: Collection[str]) -> None:
+    """Take the owners with these UIDs off an object. In place."""
+    owners = [one for one in obj["metadata"].get("ownerReferences") or () if one["uid"] not in uids]
+    obj["metadata"]["ownerReferences"] = owners
+    if not owners:
+        del obj["metadata"]["ownerReferences"]
+
+
+def say_disrupted(pod: Object, reason: str, message: str, now_s: float, **more: object) -> None:
+    """Say in a pod's status that others end it, for controllers that count failures. In place."""
+    status = pod.setdefault("status", {})
+    others = [one for one in status.get("conditions") or () if one["type"] != "DisruptionTarget"]
+    condition = {"type": "DisruptionTarget", **more, "status": "True"}
+    condition |= {"lastTransitionTime": rfc3339(now_s), "reason": reason, "message": message}
+    status["conditions"] = [*others, condition]
+
+
+def take(target: dict[str, Any], source: Mapping[str, Any], field: str) -> None:
+    """Make a field what it is in the source, also when it is not there."""
+    if field in source:
+        target[field] = source[field]
+    else:
+        target.pop(field, None)
 
 
 def rfc3339(instant_s: float) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.objects import COUNTED, ObjectId, Objects
-from quorate.core.lifecycle.advancing import Advance, Due, take_reserved_otherwise
+from quorate.core.lifecycle.advancing import Advance, Due, take_reservation_changes
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Decision, Failed, GangOutcome
 from quorate.core.lifecycle.preparing import Preparations
@@ -295,7 +295,7 @@ class Scheduler:
         if cluster.reservations:
             end_taken(cluster.reservations, self.planner.room())
         now_touched, freed, _ = cluster.take_news()
-        touched |= now_touched | take_reserved_otherwise(cluster, queue)
+        touched |= now_touched | take_reservation_changes(cluster, queue)
         touched.update(queue.rounds.take(bounds.EXPLAINED_PER_TURN_MAX))
         # Gangs that are still queued are not reported yet: the next turn tries them at once.
         touched = {key for key in touched if key not in queue.ready}

@@ -21,7 +21,7 @@ from quorate.dialects.common.fields import parse_time
 from quorate.shell.annotations import RESERVED_FOR, RESERVED_UNTIL
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
-from quorate.shell.kube.objects import Condition, Metadata
+from quorate.shell.kube.objects import Metadata, PodObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.report.reservations import NOT_RESERVED, RELEASED, RESERVED
 
@@ -39,14 +39,6 @@ class _Event(msgspec.Struct, rename="camel"):
 
 class _Events(msgspec.Struct):
     items: list[_Event]
-
-
-class _Status(msgspec.Struct):
-    conditions: list[Condition] | None = None
-
-
-class _Pod(msgspec.Struct):
-    status: _Status | None = None
 
 
 async def with_reservations(
@@ -104,10 +96,10 @@ async def _with_leaders_reason(
     pod = min(waiting, key=lambda pod: pod.name)
     try:
         raw = await client.get(pod_path(pod.namespace, pod.name))
-        status = msgspec.json.decode(raw, type=_Pod).status
+        conditions = msgspec.json.decode(raw, type=PodObject).status.conditions or ()
     except (ApiError, msgspec.MsgspecError):
         return one
-    for condition in (status.conditions or ()) if status else ():
+    for condition in conditions:
         is_it = condition.type == "PodScheduled" and condition.status == "False"
         if is_it and speaks_of_reservations(condition.message):
             hint = "free or add room, or wait"

@@ -10,7 +10,6 @@ import pytest
 from tests.e2e.harness.world import World, pod, wait_for
 from tests.unit.bad import device_tables, tables
 from tools.controlplane import ApiError
-from tools.embedded import Embedded
 
 PATHS = {
     "Pod": "/api/v1/namespaces/{}/pods",
@@ -77,8 +76,6 @@ def remove(world: World, made: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_what_the_api_server_lets_in_is_held_and_the_reason_names_object_and_field(alone, table):
-    if table == "claims" and isinstance(alone.cluster, Embedded):
-        pytest.skip("nobody there says that a claim is lost")
     told, refused = [], []
     for number, (name, case) in enumerate(TABLES[table].items()):
         namespace = alone.add_namespace(f"{alone.namespace}-{table}-{number}")

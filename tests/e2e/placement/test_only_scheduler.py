@@ -85,13 +85,6 @@ def alone(request, tmp_path_factory):
         assert not running.complaints()
 
 
-@pytest.fixture
-def real(alone):
-    if isinstance(alone.cluster, Embedded):
-        pytest.skip("it binds no claims, and allocates no devices")
-    return alone
-
-
 def cron_job(name: str) -> dict:
     made = job(name, 2)
     return {
@@ -198,8 +191,8 @@ def test_gangs_start_whole_beside_them_under_either_name(alone):
     assert alone.why("nowhere")["message"] in said, "the leader has tried to preempt, too"
 
 
-def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):
-    storage_class(real, "made-late", "csi.example")
+def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(alone):
+    storage_class(alone, "made-late", "csi.example")
     apart = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, **matching("db")}]}}
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     made = workload(
@@ -210,67 +203,67 @@ def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(real):
         volumeClaimTemplates=[claim_template("made-late")],
         pod={"affinity": apart, "container": mounts},
     )
-    with Provisioner(real.cluster, "made-late").working():
-        real.apply(made)
-        wait_for(lambda: runs(real, 3, "app=db"), "three run", SLOW_S)
-        before = real.where("app=db")
+    with Provisioner(alone.cluster, "made-late").working():
+        alone.apply(made)
+        wait_for(lambda: runs(alone, 3, "app=db"), "three run", SLOW_S)
+        before = alone.where("app=db")
         assert len(set(before.values())) == 3
         for name, node in before.items():
-            found = claims_of(real)[f"data-{name}"]
+            found = claims_of(alone)[f"data-{name}"]
             assert found["metadata"]["annotations"][SELECTED] == node
             assert found["status"]["phase"] == "Bound"
-        real.delete_pod("db-1")
-        wait_for(lambda: real.where("app=db") == before, "it is back beside its volume", SLOW_S)
+        alone.delete_pod("db-1")
+        wait_for(lambda: alone.where("app=db") == before, "it is back beside its volume", SLOW_S)
 
 
-def test_a_job_takes_the_volumes_that_exist_one_for_each_pod(real):
-    storage_class(real, "local", NO_PROVISIONER)
+def test_a_job_takes_the_volumes_that_exist_one_for_each_pod(alone):
+    storage_class(alone, "local", NO_PROVISIONER)
     nodes = ["a-0", "b-1", "c-0"]
     for node in nodes:
         made = volume(f"pv-{node}", "local", node, local={"path": "/mnt"})
-        real.cluster.api("POST", VOLUMES, made)
+        alone.cluster.api("POST", VOLUMES, made)
     source = {"volumeClaimTemplate": {"spec": claim_template("local")["spec"]}}
-    real.apply(job("sort", 3, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
-    wait_for(lambda: runs(real, 3, "app=sort"), "three run", SLOW_S)
-    assert sorted(real.where("app=sort").values()) == nodes
-    real.apply(job("more", 1, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
-    said = real.wait_condition("persistent volumes to bind", "app=more", SLOW_S)
+    alone.apply(job("sort", 3, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
+    wait_for(lambda: runs(alone, 3, "app=sort"), "three run", SLOW_S)
+    assert sorted(alone.where("app=sort").values()) == nodes
+    alone.apply(job("more", 1, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
+    said = alone.wait_condition("persistent volumes to bind", "app=more", SLOW_S)
     assert "node(s) didn't find available persistent volumes to bind" in said
 
 
-def test_a_job_gets_devices_from_a_template_of_claims(real):
+def test_a_job_gets_devices_from_a_template_of_claims(alone):
     api = "/apis/resource.k8s.io/v1"
     body = {"apiVersion": "resource.k8s.io/v1", "metadata": {"name": "gpus"}}
     cel = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
-    real.cluster.api("POST", f"{api}/deviceclasses", {**body, "spec": {"selectors": [cel]}})
+    alone.cluster.api("POST", f"{api}/deviceclasses", {**body, "spec": {"selectors": [cel]}})
     for node in ("a-1", "c-1"):
         slices = {**body, "metadata": {"name": node}, "spec": gpus(node, 1)}
-        real.cluster.api("POST", f"{api}/resourceslices", slices)
+        alone.cluster.api("POST", f"{api}/resourceslices", slices)
     request = {"name": "gpu", "exactly": {"deviceClassName": "gpus"}}
     wanted = {"spec": {"devices": {"requests": [request]}}}
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
-    real.apply(
+    alone.apply(
         {**body, "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": wanted},
         job("infer", 2, pod={"resourceClaims": claims}),
     )
-    wait_for(lambda: runs(real, 2, "app=infer"), "two run", SLOW_S)
-    assert sorted(real.where("app=infer").values()) == ["a-1", "c-1"]
+    wait_for(lambda: runs(alone, 2, "app=infer"), "two run", SLOW_S)
+    assert sorted(alone.where("app=infer").values()) == ["a-1", "c-1"]
 
 
-def test_a_job_gets_devices_by_the_name_of_an_extended_resource(real):
+def test_a_job_gets_devices_by_the_name_of_an_extended_resource(alone):
     api = "/apis/resource.k8s.io/v1"
     body = {"apiVersion": "resource.k8s.io/v1"}
     named = {"extendedResourceName": "example.com/fast-gpu"}
     named["selectors"] = [{"cel": {"expression": 'device.driver == "fast.example.com"'}}]
     meta = {"metadata": {"name": "fast"}}
-    real.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
+    alone.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
     slices = {**gpus("b-0", 1), "driver": "fast.example.com"}
-    real.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
+    alone.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
     wanted = {"example.com/fast-gpu": "1"}
     asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
-    real.apply(job("render", 1, pod=asks))
-    wait_for(lambda: runs(real, 1, "app=render"), "it runs", SLOW_S)
-    assert set(real.where("app=render").values()) == {"b-0"}
+    alone.apply(job("render", 1, pod=asks))
+    wait_for(lambda: runs(alone, 1, "app=render"), "it runs", SLOW_S)
+    assert set(alone.where("app=render").values()) == {"b-0"}
 
 
 def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):

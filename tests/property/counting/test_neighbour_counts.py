@@ -347,13 +347,13 @@ def test_worth_a_look_are_at_least_those_that_match(seed):
         town.move()
     label_sets, index = town.neighbours.label_sets, town.neighbours._matching._index
     for selector in selectors_in_use(town.neighbours):
-        found = list(label_sets.worth_a_look(selector))
+        found = list(label_sets.candidates(selector))
         assert len(found) == len(set(found))
         for name in NAMESPACES:
             for one in label_sets.of(name):
                 assert one in found or not selects(selector, name, dict(one.labels), town.of)
     for name in NAMESPACES:
         for one in label_sets.of(name):
-            found = list(index.worth_a_look(one))
+            found = list(index.candidates(one))
             assert len(found) == len(set(found))
             assert one.matched <= set(found)

@@ -296,8 +296,8 @@ def check_sizes(play):
     }
     assert classes.by_id.keys() == held | {one.pod_class.base for one in cluster.pods.values()}
     assert {one.id for one in classes._by_spec.values()} == classes.by_id.keys()
-    assert len(classes._matching) <= policy.CLASS_VARIANTS_KEPT_MAX
-    assert {variant[0] for variant in classes._matching} == classes._variants_of.keys()
+    assert len(classes._by_selectors) <= policy.CLASS_VARIANTS_KEPT_MAX
+    assert {variant[0] for variant in classes._by_selectors} == classes._variants_of.keys()
     assert classes._variants_of.keys() <= classes.by_id.keys()
     specs = {one.spec for one in classes.by_id.values()}
     asked = {name for spec in specs for name, amount in spec.requests if amount}
@@ -355,6 +355,6 @@ def test_nothing_is_left_of_what_is_gone():
     assert cluster.resources.names == list(FIRST_RESOURCES)
     assert not cluster.nodes.free.any()
     assert not cluster.nodes.allocatable.any()
-    empty = (cluster.classes.by_id, cluster.classes._held, cluster.classes._matching)
+    empty = (cluster.classes.by_id, cluster.classes._held, cluster.classes._by_selectors)
     for one in (*empty, cluster.nodes.labels, cluster.nodes._label_keys, cluster.nodes.ports):
         assert len(one) == 0

@@ -62,7 +62,7 @@ def world(chance):
     for number in range(len(counts)):
         entry = cluster.pods[f"u{number}"]
         matched = cluster.neighbours.matched(entry.label_set)
-        pod_class = cluster.classes.matching(entry.pod_class, matched)
+        pod_class = cluster.classes.variant(entry.pod_class, matched)
         classes[pod_class] = classes.get(pod_class, 0) + counts[number]
     room = Room(cluster.snapshot(), Answers())
     need = sum(counts) if chance.random() < 0.7 else chance.randint(1, sum(counts))

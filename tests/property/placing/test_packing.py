@@ -65,7 +65,7 @@ def world(chance):
     waiting = Pod("u", TEAM, "p", "quorate", spec, labels=(("app", "web"),))
     cluster.apply(PodChanged(waiting))
     entry = cluster.pods["u"]
-    pod_class = cluster.classes.matching(
+    pod_class = cluster.classes.variant(
         entry.pod_class, cluster.neighbours.matched(entry.label_set)
     )
     return Room(cluster.snapshot(), Answers()), pod_class

@@ -98,7 +98,7 @@ def world(chance):
     entry = cluster.pods["u"]
     matched = cluster.neighbours.matched(entry.label_set)
     room = Room(cluster.snapshot(), Answers())
-    return room, cluster.classes.matching(entry.pod_class, matched)
+    return room, cluster.classes.variant(entry.pod_class, matched)
 
 
 @profile(1000)

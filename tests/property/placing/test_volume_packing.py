@@ -25,7 +25,7 @@ from quorate.core.place.packing.pack import pack
 from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
-from quorate.core.rules.rule import Kind
+from quorate.core.rules.rule import RuleKind
 from quorate.core.rules.table import FILTERS
 from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
@@ -251,7 +251,11 @@ def volume_slots(pod_class, room):
     """Return int64[n]: slots by what the rules of volumes count, whether or not a pod may come."""
     count = np.full(len(room.free), UNLIMITED, np.int64)
     for rule in FILTERS:
-        if rule.kind is Kind.VOLUMES and rule.cap and rule.name not in pod_class.profile.disabled:
+        if (
+            rule.kind is RuleKind.VOLUMES
+            and rule.cap
+            and rule.name not in pod_class.profile.disabled
+        ):
             rule.cap(pod_class, room, count, False)
     return count
 

@@ -5,7 +5,7 @@ The account is a plain sum over pods; it shares nothing with the core's arrays.
 
 import random
 
-from quorate.core.check.guard import Answer, Binding, Guard
+from quorate.core.check.guard import Binding, Guard, GuardAnswer
 from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import Membership, Node, Pod, PodSpec, policy
 from quorate.core.model.changes import NodeChanged, PodBound, PodChanged, PodGone
@@ -38,7 +38,7 @@ class Account:
         """Bound, or in a plan of ours."""
         self.planned: dict[str, str] = {}
         self.admitted: dict[str, tuple[str, float]] = {}
-        self.answers = {answer: 0 for answer in Answer}
+        self.answers = {answer: 0 for answer in GuardAnswer}
         for name, amounts in self.nodes.items():
             self.tell(NodeChanged(Node(name=name, allocatable=tuple(sorted(amounts.items())))))
 
@@ -146,7 +146,7 @@ class Account:
 
 
 def test_a_binding_is_allowed_exactly_when_it_fits():
-    total = dict.fromkeys(Answer, 0)
+    total = dict.fromkeys(GuardAnswer, 0)
     for seed in range(SEED, SEED + 200):
         account = Account(seed)
         for _ in range(80):
@@ -157,5 +157,5 @@ def test_a_binding_is_allowed_exactly_when_it_fits():
         for answer, times in account.answers.items():
             total[answer] += times
     print(total)
-    assert total[Answer.ALLOWED] > 1000
-    assert total[Answer.DENIED] > 1000
+    assert total[GuardAnswer.ALLOWED] > 1000
+    assert total[GuardAnswer.DENIED] > 1000

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.queue.ordering import order_key
 from quorate.core.queue.queue import Queue

@@ -1,6 +1,5 @@
 // Tells what the OpenAPI document does not say of each API type's fields: what Go's JSON encoder does
-// with their zero values, what Go calls their types, the embedded structs that they belong to, and
-// their numbers in protobuf.
+// with their zero values, the embedded structs that they belong to, and their numbers in protobuf.
 //
 // A field that drops vanishes when it is empty; a field that fills appears with its zero value when
 // it was not given; a field that does neither is a pointer, kept as given. Out: JSON by model name.
@@ -22,7 +21,6 @@ import (
 type structFacts struct {
 	Drops    []string          `json:"drops,omitempty"`
 	Fills    map[string]any    `json:"fills,omitempty"`
-	Types    map[string]string `json:"types,omitempty"`    // named types that are no structs
 	Embedded map[string]string `json:"embedded,omitempty"` // field to the Go names of its structs
 	// Numbers of fields, and after a dot those of embedded structs, which are messages of their own.
 	Numbers map[string]int `json:"numbers,omitempty"`
@@ -63,8 +61,7 @@ func visit(goType reflect.Type) {
 		return
 	}
 	facts := &structFacts{
-		Fills: map[string]any{}, Types: map[string]string{},
-		Embedded: map[string]string{}, Numbers: map[string]int{},
+		Fills: map[string]any{}, Embedded: map[string]string{}, Numbers: map[string]int{},
 	}
 	models[instance.OpenAPIModelName()] = facts
 	if !marshalsItself(goType) {
@@ -93,9 +90,6 @@ func collect(goType reflect.Type, embedded string, facts *structFacts) {
 		visit(field.Type)
 		if embedded != "" && embedded != "TypeMeta" {
 			facts.Embedded[name] = embedded
-		}
-		if text := namedType(field.Type); text != "" {
-			facts.Types[name] = text
 		}
 		collectZero(field, name, options, facts)
 		if embedded != "TypeMeta" { // which is sent apart, around the object
@@ -130,22 +124,6 @@ func withoutPointer(goType reflect.Type) reflect.Type {
 		return goType.Elem()
 	}
 	return goType
-}
-
-// namedType gives Go's text of a type that the OpenAPI document flattens, such as v1.RestartPolicy.
-func namedType(goType reflect.Type) string {
-	goType = withoutPointer(goType)
-	inner := goType
-	for inner.PkgPath() == "" && (inner.Kind() == reflect.Slice || inner.Kind() == reflect.Map) {
-		if inner.Kind() == reflect.Map && inner.Key().PkgPath() != "" {
-			return goType.String()
-		}
-		inner = inner.Elem()
-	}
-	if inner.PkgPath() == "" || inner.Kind() == reflect.Struct {
-		return ""
-	}
-	return goType.String()
 }
 
 // zero gives the JSON of a type's zero value; that of a plain struct is filled by whoever reads it.

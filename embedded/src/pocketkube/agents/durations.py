@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
 
 DURATION_S_MAX = 10 * 365 * 86400.0
 """Ten years: longer runs are cut, so that a timer is always a number."""
@@ -39,81 +38,35 @@ def duration_s(text: str) -> float:
     return min(total_s, DURATION_S_MAX)
 
 
-class RunTime(Protocol):
-    """How long a pod runs."""
-
-    def draw_s(self, chance: random.Random) -> float:
-        """Return seconds, not negative."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Always the same."""
-
-    run_s: float
-
-    def draw_s(self, chance: random.Random) -> float:
-        """Return the one time there is."""
-        return self.run_s
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
-    """Any time between two, all alike."""
-
-    least_s: float
-    most_s: float
-
-    def draw_s(self, chance: random.Random) -> float:
-        """Return a time between the two."""
-        return chance.uniform(self.least_s, self.most_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Many short runs and few long ones; only the mean is given."""
-
-    mean_s: float
-
-    def draw_s(self, chance: random.Random) -> float:
-        """Return an exponentially distributed time."""
-        return min(chance.expovariate(1 / self.mean_s), DURATION_S_MAX)
-
-
-@dataclass(frozen=True, slots=True)
-class LogNormal:
-    """Half of the runs are shorter than the median; the larger sigma, the longer the longest.
-
-    Run times of jobs on GPU clusters look like this, with sigmas from 1 to 2.
-    """
-
-    median_s: float
-    sigma: float
-
-    def draw_s(self, chance: random.Random) -> float:
-        """Return a log-normally distributed time."""
-        return min(chance.lognormvariate(math.log(self.median_s), self.sigma), DURATION_S_MAX)
+RunTime = Callable[[random.Random], float]
+"""Draws how many seconds a pod runs, not negative."""
 
 
 def parse_run_time(text: str) -> RunTime:
     """Read ``30s``, ``uniform(10s, 1m)``, ``exponential(30s)`` or ``lognormal(5m, 0.8)``.
 
+    Of the last the median is given, and how much longer the longest runs are: run times of jobs on
+    GPU clusters look like that, with sigmas from 1 to 2.
+
     Raises ValueError, which says what may be written.
     """
     call = _CALL.fullmatch(text.strip())
     if call is None:
-        return Fixed(duration_s(text))
+        run_s = duration_s(text)
+        return lambda _chance: run_s
     name, arguments = call[1], [one.strip() for one in call[2].split(",")]
     if name == "uniform" and len(arguments) == 2:
         least_s, most_s = sorted((duration_s(arguments[0]), duration_s(arguments[1])))
-        return Uniform(least_s, most_s)
+        return lambda chance: chance.uniform(least_s, most_s)
     if name == "exponential" and len(arguments) == 1:
-        return Exponential(_positive_s(arguments[0]))
+        mean_s = _positive_s(arguments[0])
+        return lambda chance: min(chance.expovariate(1 / mean_s), DURATION_S_MAX)
     if name == "lognormal" and len(arguments) == 2:
         sigma = float(arguments[1])
         if not 0 <= sigma <= 10:
             raise ValueError(f"sigma is {arguments[1]}: give a number from 0 to 10")
-        return LogNormal(_positive_s(arguments[0]), sigma)
+        mu = math.log(_positive_s(arguments[0]))
+        return lambda chance: min(chance.lognormvariate(mu, sigma), DURATION_S_MAX)
     raise ValueError(
         f"{text[:60]!r} is no run time: write 30s, uniform(10s, 1m), exponential(30s) or "
         "lognormal(5m, 0.8)"

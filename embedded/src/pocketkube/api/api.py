@@ -140,7 +140,7 @@ class Api:
             raise errors.not_found(resource.group, resource.plural, name)
         old = None if stored is None else from_storage(resource, stored.object)
         about = {"subresource": subresource, "namespace": namespace, "name": name}
-        obj = patched(self, resource, old, patch, how, **about)
+        obj = patched(resource, old, patch, how, now_s=self._now_s(), **about)
         if old is None:
             obj["metadata"].pop("resourceVersion", None)
             return self._create(resource, namespace, obj, how, is_apply=True)
@@ -226,7 +226,7 @@ class Api:
     ) -> Object:
         rules = rules_of(resource)
         lifecycle.place(resource, namespace, obj)
-        lifecycle.begin(self, resource, obj, rules)
+        lifecycle.begin(resource, obj, rules, uid=self.uid(), now_s=self._now_s())
         admit_create(self, resource, namespace, obj)
         self._name(resource, obj)
         rules.defaults(obj)

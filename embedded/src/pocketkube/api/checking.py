@@ -7,16 +7,11 @@ from functools import lru_cache
 from pocketkube import errors
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
-from pocketkube.schema.check import (
-    FastCheck,
-    Mismatch,
-    decode_error,
-    filled,
-    findings,
-    pruned,
-)
+from pocketkube.schema.check import Mismatch, decode_error, findings
 from pocketkube.schema.custom import crd
+from pocketkube.schema.fast import FastCheck
 from pocketkube.schema.resource import Resource
+from pocketkube.schema.roundtrip import filled, pruned
 from pocketkube.schema.shape import Shape
 
 
@@ -43,7 +38,7 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
     if wrong:
         raise errors.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: {decode_error(wrong[0], resource.kind)}"
+            f"{resource.kind}: {decode_error(wrong[0])}"
         )
     _report_unknown(found.unknown, resource, how)
     if resource.crd:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pocketkube.api.api import Api
 from pocketkube.api.writing import Deleting
-from pocketkube.objects import Object
+from pocketkube.objects import Object, drop_finalizer
 from pocketkube.registry.custom import resources_of
 from pocketkube.registry.rules.definitions import FINALIZER
 from pocketkube.store.store import Event
@@ -62,9 +62,4 @@ class Definitions:
     def _finish(self, name: str) -> None:
         if self._api.store.count(name):
             return
-
-        def release(crd: Object) -> None:
-            finalizers = crd["metadata"].get("finalizers") or []
-            crd["metadata"]["finalizers"] = [one for one in finalizers if one != FINALIZER]
-
-        self._api.amend(BUCKET, "", name, release)
+        self._api.amend(BUCKET, "", name, lambda crd: drop_finalizer(crd, FINALIZER))

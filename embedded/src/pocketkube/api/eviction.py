@@ -11,9 +11,9 @@ from typing import Any
 from pocketkube import errors
 from pocketkube.api.api import Api
 from pocketkube.api.lifecycle import check_deletion
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.api.writing import FROM_INSIDE, Deleting, Writing
-from pocketkube.objects import Object, labels_of, rfc3339
+from pocketkube.matching.selectors import selector_of
+from pocketkube.objects import Object, labels_of, rfc3339, say_disrupted
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _RETRY_AFTER_S = 10
@@ -43,24 +43,13 @@ def evict(
     )
     check_deletion(pods, pod, deleting)
     if not how.dry_run:
-        api.amend("pods", namespace, name, lambda found: _mark(found, api.now_s()))
+        why, told = "EvictionByEvictionAPI", "Eviction API: evicting"
+        more = {"lastProbeTime": None}
+        api.amend(
+            "pods", namespace, name, lambda obj: say_disrupted(obj, why, told, api.now_s(), **more)
+        )
         deleting = dataclasses.replace(deleting, resource_version=None)  # it has just changed
     api.delete(pods, namespace, name, deleting)
-
-
-def _mark(pod: Object, now_s: float) -> None:
-    """Say in the status that the pod was evicted, which Jobs may have rules for."""
-    status = pod.setdefault("status", {})
-    others = [c for c in status.get("conditions") or () if c["type"] != "DisruptionTarget"]
-    condition = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": rfc3339(now_s),
-        "reason": "EvictionByEvictionAPI",
-        "message": "Eviction API: evicting",
-    }
-    status["conditions"] = [*others, condition]
 
 
 def _is_free(pod: Object) -> bool:

@@ -6,12 +6,12 @@ Pure functions over objects; sources: k8s.io/apiserver ``pkg/registry/rest`` and
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from pocketkube import errors
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import Cause
-from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339
+from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339, take
 from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
 from pocketkube.registry.rules.base import Rules
 from pocketkube.schema.resource import Resource
@@ -57,16 +57,6 @@ _ORPHANING = frozenset({"jobs.batch", "replicationcontrollers"})
 """Kinds whose dependents stay when the deletion does not say otherwise (their strategies)."""
 
 
-class Makes(Protocol):
-    """What ``begin`` needs from its surroundings."""
-
-    def now_s(self) -> float:
-        """Return the seconds since 1970."""
-
-    def uid(self) -> str:
-        """Return a new UID."""
-
-
 def place(resource: Resource, namespace: str, obj: Object, *, name: str = "") -> None:
     """Give the object the namespace (and name) of the request. Raises ApiError (400)."""
     metadata = obj.setdefault("metadata", {})
@@ -104,14 +94,14 @@ def _check_name(metadata: dict[str, Any], name: str) -> None:
         )
 
 
-def begin(makes: Makes, resource: Resource, obj: Object, rules: Rules) -> None:
+def begin(resource: Resource, obj: Object, rules: Rules, *, uid: str, now_s: float) -> None:
     """Set what a new object gets from the server: name, UID, time, generation. In place."""
     metadata = obj["metadata"]
     for field in _SERVER_FIELDS:
         if field != "generation" or rules.has_generation:  # else it stays what the client said
             metadata.pop(field, None)
-    metadata["uid"] = makes.uid()
-    metadata["creationTimestamp"] = rfc3339(makes.now_s())
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = rfc3339(now_s)
     if rules.has_generation:
         metadata["generation"] = 1
     if "status" in resource.subresources and not rules.keeps_status:
@@ -122,7 +112,7 @@ def keep_server_fields(resource: Resource, old: Object, obj: Object) -> None:
     """Carry over what only the server sets, and the status, which has its own subresource."""
     _keep_metadata(old, obj)
     if "status" in resource.subresources:
-        _take(obj, old, "status")
+        take(obj, old, "status")
 
 
 def _keep_metadata(old: Object, obj: Object) -> None:
@@ -146,23 +136,16 @@ def only_status(resource: Resource, old: Object, obj: Object) -> Object:
     newer than that habit keep all their metadata (metav1.ResetObjectMetaForStatus).
     """
     result = dict(old)
-    _take(result, obj, "status")
+    take(result, obj, "status")
     if resource.crd or resource.bucket in _STATUS_LEAVES_METADATA:
         result["metadata"] = dict(old["metadata"])
     else:
         result["metadata"] = dict(obj["metadata"])
         for field in _STATUS_LEAVES.get(resource.bucket, ()):
-            _take(result["metadata"], old["metadata"], field)
+            take(result["metadata"], old["metadata"], field)
         _keep_metadata(old, result)
-    _take(result["metadata"], obj["metadata"], "resourceVersion")
+    take(result["metadata"], obj["metadata"], "resourceVersion")
     return result
-
-
-def _take(target: dict[str, Any], source: dict[str, Any], field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)
 
 
 def count_generation(rules: Rules, old: Object, obj: Object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Protocol
 
 from pocketkube import causes, errors
 from pocketkube.api.checking import checked
@@ -26,20 +25,13 @@ SUPPORTED = [
 ]
 
 
-class Clock(Protocol):
-    """Tells the time."""
-
-    def now_s(self) -> float:
-        """Return the seconds since 1970."""
-
-
 def patched(
-    clock: Clock,
     resource: Resource,
     old: Object | None,
     patch: Patch,
     how: Writing,
     *,
+    now_s: float,
     subresource: str,
     namespace: str,
     name: str,
@@ -55,7 +47,7 @@ def patched(
         assert old is not None, "only an object that is there has a scale"
         return scaled(resource, old, _patched_scale(resource, old, patch, how, name))
     if patch.type == "apply":
-        return _applied(clock, resource, old, patch, how, subresource, namespace, name)
+        return _applied(resource, old, patch, how, now_s, subresource, namespace, name)
     assert old is not None, "only an apply patch may create"
     found = _apply(old, patch, resource.shape)
     if patch.type == "strategic" and isinstance(found, dict):  # it is applied to a typed object
@@ -110,11 +102,11 @@ def _apply(live: Object, patch: Patch, shape: object) -> Object:
 
 
 def _applied(
-    clock: Clock,
     resource: Resource,
     old: Object | None,
     patch: Patch,
     how: Writing,
+    now_s: float,
     subresource: str,
     namespace: str,
     name: str,
@@ -133,7 +125,7 @@ def _applied(
         manager=how.field_manager,
         force=how.force,
         api_version=resource.api_version,
-        now=rfc3339(clock.now_s()),
+        now=rfc3339(now_s),
         subresource=subresource,
         ignored=unwritable(resource, subresource),
         kind=resource.kind,

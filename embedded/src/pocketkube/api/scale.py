@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.causes import negative
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object
 from pocketkube.registry.metadata import metadata_causes
 from pocketkube.schema.document import Document

@@ -19,7 +19,7 @@ from pocketkube.controllers.upkeep.pod_groups import PodGroupProtection
 from pocketkube.controllers.upkeep.quota_usage import QuotaUsage
 from pocketkube.controllers.workloads.daemon_sets import DaemonSets
 from pocketkube.controllers.workloads.deployments import Deployments
-from pocketkube.controllers.workloads.replicas import ReplicaSets, ReplicationControllers
+from pocketkube.controllers.workloads.replicas import ReplicaSets
 from pocketkube.controllers.workloads.stateful_sets import StatefulSets
 
 
@@ -30,7 +30,6 @@ def every_controller(shared: Shared, ca_pem: str) -> list[Controller]:
         RootCertificates(shared, ca_pem),
         Deployments(shared),
         ReplicaSets(shared),
-        ReplicationControllers(shared),
         StatefulSets(shared),
         DaemonSets(shared),
         Jobs(shared),

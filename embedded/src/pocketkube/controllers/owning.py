@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pocketkube.api.matching.selectors import LabelSelector, selector_of
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import SETTLE_S, Controller, Key, Shared
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.templates import owner_reference
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object
+from pocketkube.matching.selectors import LabelSelector, selector_of
+from pocketkube.objects import Object, drop_owners, key_of, parsed_time_s
 from pocketkube.store.store import Event
 
 
@@ -72,14 +72,31 @@ class PodOwner(Controller):
 
     def unchanged(self, obj: Object) -> bool:
         """Tell whether the stored object is still the version that was read."""
-        entry = self.api.store.get(self.bucket, *_key(obj))
+        entry = self.api.store.get(self.bucket, *key_of(obj))
         return entry is not None and str(entry.revision) == obj["metadata"]["resourceVersion"]
+
+    def is_available(self, owner: Object, pod: PodFacts) -> bool:
+        """Tell whether a pod is ready for long enough; until then, look again when it will be."""
+        if not pod.ready or not pod.active:
+            return False
+        min_ready_s = owner["spec"].get("minReadySeconds", 0)
+        if not min_ready_s or not pod.ready_since:
+            return True
+        left_s = parsed_time_s(pod.ready_since) + float(min_ready_s) - self.api.now_s()
+        if left_s > 0:
+            self.enqueue(key_of(owner), left_s)
+        return left_s <= 0
+
+    def again(self, obj: Object) -> Object | None:
+        """Return the newest version of an object; None when it is gone, or another has its name."""
+        newest = self.api.find(self.bucket, *key_of(obj))
+        return newest if newest and newest["metadata"]["uid"] == obj["metadata"]["uid"] else None
 
     # Doing
 
     def claim(self, obj: Object) -> Iterator[None]:
         """Adopt pods that match and have no controller; release those that match no longer."""
-        key = _key(obj)
+        key = key_of(obj)
         if key not in self._to_claim or "deletionTimestamp" in obj["metadata"]:
             return
         self._to_claim.discard(key)
@@ -96,22 +113,18 @@ class PodOwner(Controller):
 
     def _set_owner(self, pod: PodFacts, uid: str, reference: Object | None) -> None:
         def change(found: Object) -> None:
-            metadata = found["metadata"]
-            if metadata["uid"] != pod.uid:
+            if found["metadata"]["uid"] != pod.uid:
                 return
-            owners = [o for o in metadata.get("ownerReferences") or [] if o["uid"] != uid]
+            drop_owners(found, {uid})
             if reference is not None:
-                owners.append(reference)
-            metadata["ownerReferences"] = owners
-            if not owners:
-                del metadata["ownerReferences"]
+                found["metadata"].setdefault("ownerReferences", []).append(reference)
 
         self.api.amend("pods", pod.namespace, pod.name, change)
 
     def create_pod(self, owner: Object, pod: Object) -> Object:
         """Create a pod, and say so in an Event. Raises ApiError."""
         try:
-            pod = self.api.create(self._pods_resource, _key(owner)[0], pod)
+            pod = self.api.create(self._pods_resource, key_of(owner)[0], pod)
         except ApiError as error:
             if not is_terminating_namespace(error):
                 self.record(owner, "FailedCreate", f"Error creating: {error.message}", warning=True)
@@ -135,10 +148,6 @@ class PodOwner(Controller):
 def is_terminating_namespace(error: ApiError) -> bool:
     """Tell whether a create failed because its namespace is on its way out: nothing to tell."""
     return error.code == 403 and "is being terminated" in error.message
-
-
-def _key(obj: Object) -> Key:
-    return obj["metadata"]["namespace"], obj["metadata"]["name"]
 
 
 def _counts_otherwise(before: PodFacts, after: PodFacts) -> bool:

@@ -1,7 +1,7 @@
 """Events, the objects: what ``kubectl describe`` shows at its end.
 
-As client-go does it: repeated messages are counted, many similar ones are combined, and one object
-gets a limited number. Source: k8s.io/client-go ``tools/record/events_cache.go`` of 1.36.
+As client-go does it: repeated messages are counted, and one object gets a limited number; similar
+ones are not combined. Source: k8s.io/client-go ``tools/record/events_cache.go`` of 1.36.
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ from pocketkube.objects import Object, rfc3339
 _OBJECTS_MAX = 4096  # about which something is remembered
 _BURST = 25  # Events of one object at first
 _REFILL_S = 300.0  # seconds until one more
-_SIMILAR_MAX = 10  # different messages of one reason before they are combined
-_SIMILAR_WINDOW_S = 600.0
 
 
 class _Memory:
     """What was said about one object by one component."""
 
-    __slots__ = ("last_s", "names", "similar", "tokens")
+    __slots__ = ("last_s", "names", "tokens")
 
     def __init__(self, now_s: float) -> None:
         self.tokens = float(_BURST)
         self.last_s = now_s
         self.names: dict[tuple[str, str], str] = {}  # reason and message to the Event's name
-        self.similar: dict[str, tuple[float, int]] = {}  # reason to start and number of messages
 
 
 class Recorder:
@@ -47,26 +44,23 @@ class Recorder:
         if memory.tokens < 1:
             return
         memory.tokens -= 1
-        message = _combined(memory, reason, message, now_s)
-        same = "(combined)" if message.startswith("(combined") else message
         namespace = about["metadata"].get("namespace") or "default"
-        name = memory.names.get((reason, same))
+        name = memory.names.get((reason, message))
 
         def count(event: Object) -> None:
             event["count"] = event.get("count", 1) + 1
             event["lastTimestamp"] = rfc3339(now_s)
-            event["message"] = message
 
         if name and self._api.amend("events", namespace, name, count) is not None:
             return
         event = _event(component, about, kind, reason, message, now_s)
         serial = int(now_s * 1e9) + next(self._serial)
         name = event["metadata"]["name"] = f"{about['metadata']['name']}.{serial:016x}"
-        memory.names[reason, same] = name
+        memory.names[reason, message] = name
         try:
             self._api.create(self._api.registry.named("v1", "events"), namespace, event)
         except ApiError:
-            memory.names.pop((reason, same))
+            memory.names.pop((reason, message))
 
     def _remembered(self, component: str, uid: str, now_s: float) -> _Memory:
         memory = self._memory.get((component, uid))
@@ -79,18 +73,6 @@ class Recorder:
         memory.tokens = min(_BURST, memory.tokens + (now_s - memory.last_s) / _REFILL_S)
         memory.last_s = now_s
         return memory
-
-
-def _combined(memory: _Memory, reason: str, message: str, now_s: float) -> str:
-    if (reason, message) in memory.names:
-        return message
-    start_s, number = memory.similar.get(reason, (now_s, 0))
-    if now_s - start_s > _SIMILAR_WINDOW_S:
-        start_s, number = now_s, 0
-    memory.similar[reason] = start_s, number + 1
-    if number + 1 < _SIMILAR_MAX:
-        return message
-    return f"(combined from similar events): {message}"
 
 
 def _event(

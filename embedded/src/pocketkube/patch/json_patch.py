@@ -13,8 +13,8 @@ import jsonpatch
 import jsonpointer
 
 from pocketkube.errors import ApiError, bad_request
-from pocketkube.objects import Object
-from pocketkube.patch.values import Json, json_type, same
+from pocketkube.objects import Object, json_type
+from pocketkube.patch.values import Json, same
 
 MAX_OPERATIONS = 10_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 
 from pocketkube.errors import bad_request
-from pocketkube.objects import Object
-from pocketkube.patch.values import Json, json_type
+from pocketkube.objects import Object, json_type
+from pocketkube.patch.values import Json
 
 
 def apply_merge_patch(live: Object, patch: Json) -> Object:

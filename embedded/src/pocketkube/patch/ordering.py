@@ -40,20 +40,6 @@ def in_order(
     return out + left + right
 
 
-def follows(items: Sequence[Json], wanted: Sequence[Json], key: str, directive: str) -> bool:
-    """Tell whether all items are in the wanted list, one after the other.
-
-    Items with a directive are passed over, though not, as upstream, behind the last one wanted.
-    """
-    at = 0
-    for other in wanted:
-        while at < len(items) and isinstance(items[at], dict) and directive in items[at]:
-            at += 1
-        if at < len(items) and same(_known_by(items[at], key), _known_by(other, key)):
-            at += 1
-    return at == len(items)
-
-
 def _sorted(items: Sequence[Json], order: Sequence[Json], key: str) -> list[Json]:
     places = {id(item): _place(order, item, key) for item in items}
 

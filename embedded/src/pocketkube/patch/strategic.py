@@ -3,7 +3,8 @@
 ``$patch: replace`` or ``delete`` in an object; ``$deleteFromPrimitiveList/<field>``,
 ``$setElementOrder/<field>`` and ``$retainKeys`` beside fields; null deletes. Source of the rules
 and of the errors: k8s.io/apimachinery ``pkg/util/strategicpatch`` of 1.36. What is no plain bad
-request there is answered by the real server as 500, and so it is here.
+request there is answered by the real server as 500, and so it is here. Whether the items of a patch
+stand in the order that it wants is not checked.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 import copy
 
 from pocketkube.errors import ApiError, bad_request
-from pocketkube.objects import Object
-from pocketkube.patch.ordering import follows, in_order, partition
-from pocketkube.patch.values import Json, go_text, go_type, json_type, same
+from pocketkube.objects import Object, json_type
+from pocketkube.patch.ordering import in_order, partition
+from pocketkube.patch.values import Json, same
 from pocketkube.schema.shape import Shape, Type
 
 DIRECTIVE = "$patch"
@@ -66,7 +67,7 @@ def _by_directive(patch: Objects) -> Objects:
         return {key: value for key, value in patch.items() if key != DIRECTIVE}
     if directive == "delete":
         return {}
-    raise _unknown_directive(directive, patch)
+    raise _unknown_directive(directive)
 
 
 def _set_new(live: Objects, name: str, value: Json) -> None:
@@ -157,7 +158,7 @@ def _by_item_directives(
         elif directive == "merge":
             raise _error("merging lists cannot yet be specified in the patch")
         else:
-            raise _unknown_directive(directive, item)
+            raise _unknown_directive(directive)
     return (kept, []) if replaces else (live, kept)
 
 
@@ -179,14 +180,12 @@ def _retain_keys(live: Objects, patch: Objects) -> None:
 def _merge_ordered(live: Objects, patch: Objects, key: str, shape: Shape | None) -> None:
     """Merge the list that ``$setElementOrder`` is about, and bring it in that order."""
     wanted = patch.pop(key)
-    _check_list(wanted)
     name = _named_by(key, ORDER_OF, BAD_ORDER)
     there, new = live.get(name, []), patch.get(name, [])
-    _check_list(there)
-    _check_list(new)
+    if not all(isinstance(one, list) for one in (wanted, there, new)):
+        raise _error(f"{key} and {name} have to be lists")
     field = _field(shape, name)
     merge_key = field.patch_merge_key if field else ""
-    _check_order(new, wanted, merge_key)
     if name not in live and name not in patch:
         return
     if name not in patch:
@@ -203,39 +202,11 @@ def _merge_ordered(live: Objects, patch: Objects, key: str, shape: Shape | None)
     patch.pop(name, None)
 
 
-def _check_order(patch: list[Json], wanted: list[Json], key: str) -> None:
-    """The patch's items have to be in the wanted list, in the same order."""
-    if not wanted or not patch:
-        return
-    items = patch
-    if key:
-        for item in patch:
-            if not isinstance(item, dict):
-                raise _error(_expected("map[string]interface {}", item))
-        items = [item for item in patch if item.get(DIRECTIVE) != "delete"]
-        for item in [*(item for item in items if DIRECTIVE not in item), *wanted]:
-            _key_of(item, key)
-    if not follows(items, wanted, key, DIRECTIVE):
-        raise _error(
-            f"The order in patch list:\n{go_text(patch)}\n"
-            f" doesn't match {ORDER_OF} list:\n{go_text(wanted)}\n"
-        )
-
-
 def _partition(items: list[Json], chosen: list[Json], key: str) -> tuple[list[Json], list[Json]]:
     if key:
         for item in items:
             _key_of(item, key)
     return partition(items, chosen, key)
-
-
-def _check_list(value: Json) -> None:
-    if not isinstance(value, list):
-        raise _error(_expected("[]interface {}", value))
-
-
-def _expected(what: str, value: Json) -> str:
-    return f"expected a {what}, but received a {go_type(value)}"
 
 
 def _item_type(*lists: list[Json]) -> type:
@@ -244,7 +215,7 @@ def _item_type(*lists: list[Json]) -> type:
     if not kinds:
         raise _error("no elements in any of the given slices")
     if len(kinds) > 1:
-        raise _error(f"list element types are not identical: {go_text(list(lists))}")
+        raise _error("list element types are not identical")
     kind = kinds.pop()
     if kind is list:
         message = "the server rejected our request due to an error in our request"
@@ -254,9 +225,9 @@ def _item_type(*lists: list[Json]) -> type:
 
 def _key_of(item: Json, key: str) -> Json:
     if not isinstance(item, dict):
-        raise _error(_expected("map[string]interface {}", item))
+        raise _error(f"an item of a list with the merge key {key} is no object")
     if key not in item:
-        raise _error(f"map: {go_text(item)} does not contain declared merge key: {key}")
+        raise _error(f"an item of a list does not contain declared merge key: {key}")
     return item[key]
 
 
@@ -291,23 +262,15 @@ def _without_directives(value: Json) -> tuple[Json, bool]:
 
 
 def _without_repeats(items: list[Json]) -> list[Json]:
-    """Drop repeats; as upstream, the last item takes the place of each."""
-    left = list(items)
-    at = 0
-    while at < len(left):
-        other = at + 1
-        while other < len(left):
-            if same(left[at], left[other]):
-                left[other] = left[-1]
-                left.pop()
-            else:
-                other += 1
-        at += 1
-    return left
+    kept: list[Json] = []
+    for item in items:
+        if not any(same(item, other) for other in kept):
+            kept.append(item)
+    return kept
 
 
-def _unknown_directive(directive: Json, patch: Objects) -> ApiError:
-    return _error(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
+def _unknown_directive(directive: Json) -> ApiError:
+    return _error(f"unknown patch type: {directive}")
 
 
 def _error(message: str) -> ApiError:

@@ -7,7 +7,6 @@ server. Unlike there, names are accepted at once: what is created is established
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from pocketkube.objects import Object, name_of, rfc3339
 from pocketkube.registry.custom_checks import definition_causes
 from pocketkube.schema.custom.crd import shape_of
 from pocketkube.schema.document import Document
-from pocketkube.schema.resource import Resource, Subresource
+from pocketkube.schema.resource import Resource, Subresource, version_rank
 
 BUCKET = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -34,7 +33,6 @@ _AGE = {
     "priority": 0,
     "jsonPath": ".metadata.creationTimestamp",
 }
-_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
 def set_defaults(definition: Object) -> None:
@@ -66,7 +64,7 @@ def resources_of(definition: Object) -> list[Resource]:
         return []
     spec = definition["spec"]
     versions = [version for version in spec["versions"] if version.get("served")]
-    versions.sort(key=lambda version: _priority(version["name"]), reverse=True)
+    versions.sort(key=lambda version: version_rank(version["name"]), reverse=True)
     stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
     return [_resource(definition, version, stored) for version in versions]
 
@@ -120,16 +118,6 @@ def _column(column: Mapping[str, Any]) -> dict[str, Any]:
         "priority": column.get("priority", 0),
         "jsonPath": column["jsonPath"],
     }
-
-
-def _priority(version: str) -> tuple[int, int, int, str]:
-    """Order versions as Kubernetes does: v2, v1, v1beta2, v1beta1, v1alpha1, then all others."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        # Others come last, in the order of the alphabet; this key is sorted backwards.
-        return 0, 0, 0, "".join(chr(0x10FFFF - ord(letter)) for letter in version)
-    stage = {None: 3, "beta": 2, "alpha": 1}[match[2]]
-    return stage, int(match[1]), int(match[3] or 0), ""
 
 
 def established_status(

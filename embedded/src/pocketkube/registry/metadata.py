@@ -51,25 +51,7 @@ def metadata_causes(obj: Object, resource: Resource, name_is: str) -> list[Cause
         causes += _owner_causes(metadata["ownerReferences"])
     if metadata.get("finalizers"):
         causes += _finalizer_causes(metadata["finalizers"])
-        if not (resource.crd or _takes_any_finalizer(resource)):
-            causes += finalizer_causes(metadata["finalizers"], "metadata.finalizers")
     return causes
-
-
-def _takes_any_finalizer(resource: Resource) -> bool:
-    """Tell whether a kind is checked by the general rules only, not by those of core kinds."""
-    if resource.bucket == "events":
-        return not resource.group
-    return resource.bucket in _ANY_FINALIZER
-
-
-_ANY_FINALIZER = frozenset(
-    {
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "leases.coordination.k8s.io",
-        "poddisruptionbudgets.policy",
-    }
-)
 
 
 def _name_causes(metadata: Mapping[str, Any], check: Callable[[str], Messages]) -> list[Cause]:
@@ -130,22 +112,6 @@ def _finalizer_causes(finalizers: list[str]) -> list[Cause]:
     return causes
 
 
-def finalizer_causes(finalizers: list[str], field: str) -> list[Cause]:
-    """Check that finalizers are Kubernetes' own or have a domain; custom resources are free."""
-    why = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        invalid(f"{field}[{index}]", one, why)
-        for index, one in enumerate(finalizers)
-        if "/" not in one and one not in _STANDARD_FINALIZERS
-    ]
-
-
-_STANDARD_FINALIZERS = (
-    "kubernetes",
-    "orphan",
-    "foregroundDeletion",
-    "customresourcecleanup.apiextensions.k8s.io",
-)
 _FIXED = (
     "name",
     "namespace",

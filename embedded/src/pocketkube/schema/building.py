@@ -71,7 +71,6 @@ class ShapeBuilder:
             type=Type.OBJECT,
             name=name,
             fields=fields,
-            required=frozenset(schema.get("required", ())),
             # Protobuf, the form at rest, knows no empty lists and maps: they never come back.
             drops=frozenset(go.get("drops", ()))
             | {p for p in properties if _is_many(properties[p])},

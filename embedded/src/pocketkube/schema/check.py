@@ -1,34 +1,19 @@
 """Whether a value fits its shape, and what the real server says if it does not.
 
-In: decoded JSON and a shape. Out: wrong types and unknown fields, in the order of the document, in
-the words of Go's decoder (sigs.k8s.io/json of 1.36; checked against a real server).
+In: decoded JSON and a shape. Out: wrong types and unknown fields, in the order of the document. The
+words are like those of Go's decoder (sigs.k8s.io/json of 1.36), but without Go's names of types.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pocketkube.schema import canonical
-from pocketkube.schema.document import Document
-from pocketkube.schema.fast import FastCheck
-from pocketkube.schema.required import required_causes
-from pocketkube.schema.roundtrip import filled, pruned, text
+from pocketkube.objects import json_type
+from pocketkube.schema.quantities import quantity
+from pocketkube.schema.roundtrip import text
 from pocketkube.schema.shape import Shape, Type
-
-__all__ = [
-    "FastCheck",
-    "Findings",
-    "Mismatch",
-    "decode_error",
-    "duplicates",
-    "filled",
-    "findings",
-    "pruned",
-    "required_causes",
-]
 
 _INT32 = 2**31
 _INT64 = 2**63
@@ -40,9 +25,9 @@ class Mismatch(NamedTuple):
     """A value of the wrong type."""
 
     path: str  # such as spec.containers[0].ports
-    expected: str  # Go's name of the type, such as []v1.ContainerPort
+    expected: str  # the type, or the format of a number or text, such as list or int32
     got: str  # string, number, bool, array, object
-    words: str  # what Go's decoder says
+    words: str  # what is wrong with the form of a text, such as of a quantity
     stops: bool  # Go reads no further: the type has a decoder of its own
 
 
@@ -61,7 +46,6 @@ class _Step(NamedTuple):
     """One step on the way to a value; a linked list, so that nothing is copied while walking."""
 
     before: _Step | None
-    owner: str  # the name of the shape that has the field; empty for an index and a map's key
     key: str | int
 
 
@@ -73,48 +57,12 @@ def findings(value: Any, shape: Shape) -> Findings:
     return found
 
 
-def decode_error(mismatch: Mismatch, kind: str) -> str:
+def decode_error(mismatch: Mismatch) -> str:
     """Return the end of the 400's message: what follows ``cannot be handled as a Pod: ``."""
-    return mismatch.words or f"json: cannot unmarshal {mismatch.got} into Go value of type {kind}"
-
-
-def duplicates(raw: bytes) -> list[str]:
-    """Return the paths of fields that come twice in a JSON text, which Strict forbids.
-
-    Raises ValueError for a text that is no JSON.
-    """
-    twice = 0
-
-    def count(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal twice
-        made = dict(pairs)
-        twice += len(made) != len(pairs)
-        return made
-
-    json.loads(raw, object_pairs_hook=count)
-    if not twice:  # nearly always: names of fields need no second look
-        return []
-    found: list[str] = []
-    _collect_duplicates(json.loads(raw, object_pairs_hook=_Pairs), "", found)
-    return found
-
-
-class _Pairs(list[Any]):
-    """An object as its pairs, which no list is."""
-
-
-def _collect_duplicates(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
-        seen = set()
-        for key, inner in value:
-            where = f"{path}.{key}" if path else key
-            if key in seen:
-                found.append(where)
-            seen.add(key)
-            _collect_duplicates(inner, where, found)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            _collect_duplicates(inner, f"{path}[{index}]", found)
+    if mismatch.words:
+        return mismatch.words
+    where = f"field {mismatch.path}" if mismatch.path else "an object"
+    return f"json: cannot unmarshal {mismatch.got} into {where} of type {mismatch.expected}"
 
 
 def _walk(value: Any, shape: Shape, step: _Step | None, found: Findings) -> None:
@@ -127,9 +75,12 @@ def _walk(value: Any, shape: Shape, step: _Step | None, found: Findings) -> None
     elif shape.type is Type.LIST and isinstance(value, list):
         _walk_items(enumerate(value), shape, step, found)
     else:
-        words = _scalar_words(value, shape, step)
-        if words:
-            found.mismatches.append(_mismatch(value, shape, step, words))
+        fits = _fits(value, shape)
+        words = _form_words(value, shape) if fits else ""
+        if words or not fits:
+            stops = shape.type in _OWN_DECODERS or shape.format == "date-time"
+            told = (_path(step), _expected(shape), json_type(value), words, stops)
+            found.mismatches.append(Mismatch(*told))
 
 
 def _walk_items(
@@ -137,7 +88,7 @@ def _walk_items(
 ) -> None:
     if shape.item is not None:
         for key, inner in items:
-            _walk(inner, shape.item, _Step(step, "", key), found)
+            _walk(inner, shape.item, _Step(step, key), found)
 
 
 def _walk_object(value: dict[str, Any], shape: Shape, step: _Step | None, found: Findings) -> None:
@@ -145,31 +96,28 @@ def _walk_object(value: dict[str, Any], shape: Shape, step: _Step | None, found:
     for key, inner in value.items():
         known = fields.get(key)
         if known is not None:
-            _walk(inner, known, _Step(step, shape.name or "struct", key), found)
+            _walk(inner, known, _Step(step, key), found)
         elif not (shape.preserve_unknown or (shape.embedded and key in _EMBEDDED)):
-            found.unknown.append(_path(_Step(step, "struct", key)))
+            found.unknown.append(_path(_Step(step, key)))
 
 
-def _scalar_words(value: Any, shape: Shape, step: _Step | None) -> str:
-    """Return what is wrong with a value that is not walked into; empty when it is right."""
-    fits = False
+def _fits(value: Any, shape: Shape) -> bool:
+    """Tell whether a value that is not walked into is of its type."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match shape.type:
         case Type.STRING:
-            fits = isinstance(value, str)
+            return isinstance(value, str)
         case Type.BOOLEAN:
-            fits = isinstance(value, bool)
+            return isinstance(value, bool)
         case Type.NUMBER:
-            fits = number
+            return number
         case Type.INTEGER:
-            fits = _is_integer(value, _INT32 if shape.format == "int32" else _INT64)
+            return _is_integer(value, _INT32 if shape.format == "int32" else _INT64)
         case Type.INT_OR_STRING:
-            fits = isinstance(value, str) or _is_integer(value, _INT32)
+            return isinstance(value, str) or _is_integer(value, _INT32)
         case Type.QUANTITY:
-            if not number and not isinstance(value, str):
-                return canonical.BAD_QUANTITY
-            fits = True
-    return _form_words(value, shape) if fits else _cannot_unmarshal(value, shape, step)
+            return number or isinstance(value, str)
+    return False
 
 
 def _is_integer(value: Any, bound: int) -> bool:
@@ -180,7 +128,7 @@ def _form_words(value: Any, shape: Shape) -> str:
     """Return what is wrong with the form of a text: a quantity, a time, bytes."""
     try:
         if shape.type is Type.QUANTITY:
-            canonical.quantity(value if isinstance(value, str) else repr(value))
+            quantity(value if isinstance(value, str) else repr(value))
         elif shape.format and isinstance(value, str):
             text(value, shape)
     except ValueError as error:
@@ -188,103 +136,13 @@ def _form_words(value: Any, shape: Shape) -> str:
     return ""
 
 
-def _mismatch(value: Any, shape: Shape, step: _Step | None, words: str) -> Mismatch:
-    own_decoder = shape.type in _OWN_DECODERS or shape.format == "date-time"
-    return Mismatch(_path(step), _go_type(shape, step), _got(value), words, own_decoder)
-
-
-def _cannot_unmarshal(value: Any, shape: Shape, step: _Step | None) -> str:
-    wanted = _go_type(shape, step)
-    got = _got(value)
-    if got == "number" and shape.type in (Type.INTEGER, Type.INT_OR_STRING):
-        got = f"number {value!r}"
-    field_step = _field_step(step)
-    if field_step is None:
-        return f"json: cannot unmarshal {got} into Go value of type {wanted}"
-    struct = field_step.owner.rpartition(".")[2]
-    where = f"{struct}.{_go_path(step)}"
-    return f"json: cannot unmarshal {got} into Go struct field {where} of type {wanted}"
-
-
-def _got(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
-def _steps(step: _Step | None) -> list[_Step]:
-    found = []
-    while step is not None:
-        found.append(step)
-        step = step.before
-    return found[::-1]
-
-
-def _field_step(step: _Step | None) -> _Step | None:
-    while step is not None and not step.owner:
-        step = step.before
-    return step
+def _expected(shape: Shape) -> str:
+    return shape.format or shape.type.value
 
 
 def _path(step: _Step | None) -> str:
-    parts = [f"[{s.key}]" if isinstance(s.key, int) else f".{s.key}" for s in _steps(step)]
-    return "".join(parts).removeprefix(".")
-
-
-def _go_path(step: _Step | None) -> str:
-    """Return fields only, and before each the name of the embedded struct that it belongs to."""
     parts: list[str] = []
-    facts = Document.load().go
-    for passed in _steps(step):
-        if passed.owner:
-            key = str(passed.key)
-            embedded = facts.get(passed.owner, {}).get("embedded", {}).get(key)
-            parts += [embedded, key] if embedded else [key]
-    return ".".join(parts)
-
-
-def _go_type(shape: Shape, step: _Step | None) -> str:
-    named = _field_step(step)
-    if named is not None:
-        facts = Document.load().go.get(named.owner, {})
-        written = _unwrapped(facts.get("types", {}).get(named.key, ""), step)
-        if written:
-            return written
-    return _plain_go_type(shape)
-
-
-def _unwrapped(written: str, step: _Step | None) -> str:
-    """Return the type of an item of ``[]v1.Capability`` or of a value of ``map[string]v1.X``.
-
-    Empty where the text does not tell: ``v1.ValidationRules`` is a list with a name of its own.
-    """
-    while step is not None and not step.owner:
-        bracket = "[]" if isinstance(step.key, int) else "map["
-        written = written.partition("]")[2] if written.startswith(bracket) else ""
+    while step is not None:
+        parts.append(f"[{step.key}]" if isinstance(step.key, int) else f".{step.key}")
         step = step.before
-    return written
-
-
-def _plain_go_type(shape: Shape) -> str:
-    match shape.type:
-        case Type.OBJECT:
-            return ".".join(shape.name.split(".")[-2:])
-        case Type.LIST:
-            return f"[]{_plain_go_type(shape.item) if shape.item else 'interface {}'}"
-        case Type.MAP:
-            return f"map[string]{_plain_go_type(shape.item) if shape.item else 'interface {}'}"
-        case Type.STRING:
-            return "[]uint8" if shape.format == "byte" else "string"
-        case Type.INTEGER:
-            return shape.format or "int64"
-        case Type.INT_OR_STRING:
-            return "int32"
-        case Type.NUMBER:
-            return "float64"
-        case Type.QUANTITY:
-            return "resource.Quantity"
-    return "bool" if shape.type is Type.BOOLEAN else "interface {}"
+    return "".join(reversed(parts)).removeprefix(".")

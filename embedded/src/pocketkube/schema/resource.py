@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pocketkube.schema.shape import Shape
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Order versions as Kubernetes does, the best last: v1alpha1, v1beta1, v1, v2.
+
+    Names of another form come first, in the order against that of the alphabet.
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return 0, 0, 0, "".join(chr(0x10FFFF - ord(letter)) for letter in version)
+    stage = {None: 3, "beta": 2, "alpha": 1}[match[2]]
+    return stage, int(match[1]), int(match[3] or 0), ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from pocketkube.schema import canonical
+from pocketkube.schema.quantities import quantity
 from pocketkube.schema.shape import Shape, Type
 
 _ZERO: dict[Type, Any] = {
@@ -40,7 +41,7 @@ def pruned(value: Any, shape: Shape) -> Any:
     if kind is Type.MAP and isinstance(value, dict) and shape.item is not None:
         return {key: _element(inner, shape.item) for key, inner in value.items()}
     if kind is Type.QUANTITY:
-        return canonical.quantity(value if isinstance(value, str) else repr(value))
+        return quantity(value if isinstance(value, str) else repr(value))
     if kind is Type.STRING and shape.format and value:
         return text(value, shape)
     return value

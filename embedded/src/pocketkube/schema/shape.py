@@ -40,7 +40,6 @@ class Shape:
     name: str = ""  #: the document's name of it, such as io.k8s.api.core.v1.Pod
     format: str = ""  #: int32, int64, date-time, byte, ...
     fields: Mapping[str, Shape] = field(default_factory=dict)  #: of an OBJECT
-    required: frozenset[str] = frozenset()  #: of an OBJECT
     drops: frozenset[str] = frozenset()  #: of an OBJECT: Go writes these only when not empty
     fills: Mapping[str, Any] = field(default_factory=dict)  #: what Go writes for fields not given
     item: Shape | None = None  #: of a MAP's values or a LIST's items; None: anything

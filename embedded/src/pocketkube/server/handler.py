@@ -22,7 +22,7 @@ from pocketkube.server.requests import Asked, Target, asked_of, resolved
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
 from pocketkube.server.writing import bodies, subresources
-from pocketkube.server.writing.writes import Writes
+from pocketkube.server.writing.writes import Call, Writes
 
 log = structlog.get_logger(__name__)
 
@@ -101,9 +101,9 @@ class Handler:
         self._refuse_containers(target)
         if request.method in ("GET", "HEAD"):
             return await self._read(request, target, wanted)
-        raw = await request.read()
+        call = Call(request, target, await request.read(), wanted)
         if request.method == "DELETE":
-            return await self._writes.delete(request, target, raw, user, warnings.append, wanted)
+            return await self._writes.delete(call, user, warnings.append)
         how = options.writing_of(
             request.query,
             user,
@@ -113,10 +113,10 @@ class Handler:
             is_apply=request.content_type == bodies.APPLY,
         )
         if request.method == "POST":
-            return await self._writes.create(request, target, raw, how, wanted)
+            return await self._writes.create(call, how)
         if request.method == "PUT":
-            return await self._writes.update(request, target, raw, how, wanted)
-        return await self._writes.patch(request, target, raw, how, wanted)
+            return await self._writes.update(call, how)
+        return await self._writes.patch(call, how)
 
     # Who
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from multidict import MultiMapping
 
-from pocketkube.api.matching.field_selectors import FieldSelector, Getter, field_selector
-from pocketkube.api.matching.selectors import LabelSelector, parse_labels
+from pocketkube.matching.field_selectors import FieldSelector, Getter, field_selector
+from pocketkube.matching.selectors import LabelSelector, parse_labels
 from pocketkube.objects import Object
 from pocketkube.registry.rules import rules_of
 from pocketkube.schema.resource import Resource

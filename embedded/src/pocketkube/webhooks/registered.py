@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pocketkube.api.admission.policies import Program, Write, compiled, context_of, takes
-from pocketkube.api.matching.selectors import LabelSelector, selector_of
+from pocketkube.matching.selectors import LabelSelector, selector_of
 from pocketkube.objects import labels_of
 from pocketkube.store.store import Event, Store
 

@@ -17,6 +17,7 @@ from embedded.tests.differential.playing import OWN, Exchange, put
 _APPLY = "application/apply-patch+yaml"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MERGE = "application/merge-patch+json"
+_STRATEGIC = "application/strategic-merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +137,31 @@ ACCEPTED = [
                 ),
                 content_type=_APPLY,
                 query=_ME,
+            ),
+        ],
+        diverges=True,
+    ),
+    Accepted(
+        name="the order of strategic patches",
+        why="Whether the items of a patch stand in the order that it wants is not checked "
+        "(ADR 21).",
+        covers=lambda exchange, diff: (
+            exchange.step.content_type == _STRATEGIC
+            and diff.path == "code"
+            and "doesn't match $setElementOrder list" in str(diff.real)
+        ),
+        example=[
+            NAMESPACE,
+            _post(KINDS["configmaps"]),
+            _patch(
+                KINDS["configmaps"],
+                {
+                    "metadata": {
+                        "$setElementOrder/finalizers": ["example.com/hold"],
+                        "finalizers": ["example.com/other"],
+                    }
+                },
+                content_type=_STRATEGIC,
             ),
         ],
         diverges=True,

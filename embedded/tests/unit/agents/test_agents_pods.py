@@ -4,7 +4,7 @@ import pytest
 
 from embedded.tests.unit.agents.agents_world import EPOCH, World
 from pocketkube.agents import Settings
-from pocketkube.agents.durations import Fixed, parse_run_time
+from pocketkube.agents.durations import parse_run_time
 
 NEVER = {"restartPolicy": "Never"}
 
@@ -338,7 +338,7 @@ def test_one_step_is_bounded_and_says_that_there_is_more():
 
 
 def test_a_fixed_run_time_ends_a_pod_in_time():
-    world = World(Settings(run_time=Fixed(30)))
+    world = World(Settings(run_time=parse_run_time("30s")))
     world.node()
     world.pod(**NEVER)
     world.pass_s(31)

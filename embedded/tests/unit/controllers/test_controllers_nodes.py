@@ -188,14 +188,12 @@ def test_a_pod_group_stays_until_no_pod_of_it_runs(world):
 # Events
 
 
-def test_many_events_of_one_object_are_combined_and_limited(world):
+def test_the_events_of_one_object_are_limited(world):
     world.create("apps/v1", "replicasets", workload("rs", replicas=100))
     world.settle()
     found = [e for e in world.api.find_all("events") if e["involvedObject"]["name"] == "rs"]
-    combined = [e for e in found if e["message"].startswith("(combined from similar events): ")]
-    assert len(found) == 10
-    assert len(combined) == 1
-    assert sum(e["count"] for e in found) == 25
+    assert len(found) == 25
+    assert {e["count"] for e in found} == {1}
     event = found[0]
     assert event["source"] == {"component": "replicaset-controller"}
     assert event["involvedObject"]["kind"] == "ReplicaSet"

@@ -3,7 +3,7 @@
 import pytest
 
 from embedded.tests.unit.controllers.controllers_world import World, template, workload
-from pocketkube.api.matching.node_rules import fits, tolerates
+from pocketkube.matching.node_rules import fits, tolerates
 
 STATEFUL, DAEMON = "statefulsets.apps", "daemonsets.apps"
 

@@ -1,4 +1,4 @@
-"""ReplicaSets, ReplicationControllers, and Deployments over them."""
+"""ReplicaSets, and Deployments over them."""
 
 import pytest
 
@@ -167,15 +167,6 @@ def test_a_create_that_is_refused_is_told_and_tried_again(world):
     world.settle(60)
     assert world.status(SETS, "rs")["readyReplicas"] == 1
     assert "conditions" not in world.status(SETS, "rs")
-
-
-def test_a_replication_controller_does_the_same(world):
-    spec = {"replicas": 2, "selector": {"app": "rc"}, "template": template("rc")}
-    world.create("v1", "replicationcontrollers", {"metadata": {"name": "rc"}, "spec": spec})
-    world.settle()
-    status = world.status("replicationcontrollers", "rc")
-    assert status["readyReplicas"] == 2
-    assert "terminatingReplicas" not in status
 
 
 # Deployments

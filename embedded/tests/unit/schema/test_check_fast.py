@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pocketkube.schema.check import FastCheck, findings, pruned
+from pocketkube.schema.check import findings
 from pocketkube.schema.document import Document
+from pocketkube.schema.fast import FastCheck
+from pocketkube.schema.roundtrip import pruned
 from pocketkube.schema.shape import Shape, Type
 
 RESOURCES = {resource.kind: resource for resource in Document.load().resources()}

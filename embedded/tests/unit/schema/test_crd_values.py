@@ -96,19 +96,6 @@ def test_without_a_schema_everything_is_kept():
     assert crd.causes(obj, shape) == []
 
 
-def test_unknown_fields_are_named_with_their_paths():
-    shape = crd.shape_of(SCHEMA, METADATA)
-    spec = {"unk": 1, "nest": {"u": 2}, "any": {"z": 1}, "mapl": [{"k": "a", "zz": 1}]}
-    obj = {"metadata": {"name": "t", "foo": 1}, "spec": spec, "extra": 1}
-    assert crd.unknown_paths(obj, shape) == [
-        "extra",
-        "metadata.foo",
-        "spec.mapl[0].zz",
-        "spec.nest.u",
-        "spec.unk",
-    ]
-
-
 @pytest.mark.parametrize(
     ("pattern", "text", "matches"),
     [

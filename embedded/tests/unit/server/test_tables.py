@@ -14,7 +14,7 @@ from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 from pocketkube.server.tables.json_path import compiled
 from pocketkube.server.tables.tables import table
-from pocketkube.server.tables.words import duration, first, since
+from pocketkube.server.tables.words import duration, since
 
 HERE = Path(__file__).parents[1] / "schema"
 RECORDED = json.loads((HERE / "custom_recorded" / "tables.json").read_text())
@@ -147,11 +147,6 @@ def test_times_that_are_not_there_or_no_times_are_told():
     assert since(None, NOW_S) == "<unknown>"
     assert since("soon", NOW_S) == "<invalid>"
     assert since("2026-11-21T11:00:00Z", NOW_S) == "60m"
-
-
-def test_long_lists_are_cut_short():
-    assert first(["a", "b"], 2) == "a,b"
-    assert first(["a", "b", "c", "d", "e"], 5) == "a,b,c + 2 more..."
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Whether a Binding, by any scheduler, may go through: the admission guard's decision.
 
-In: the cluster as it is known, a Binding, the time. Out: a ``Decision``. Called by
+In: the cluster as it is known, a Binding, the time. Out: a ``GuardDecision``. Called by
 ``shell.serve.guard``. A binding is denied only if it is known to do harm: the node would be
 overcommitted in a resource that the pod asks for, or we are binding the pod to another node. If
 pod or node is unknown, the binding is not judged and goes through.
@@ -33,7 +33,7 @@ _COUNTED = _SETTLED | UNDER_WAY
 """States in which a pod is counted on its node already, or never will be."""
 
 
-class Answer(StrEnum):
+class GuardAnswer(StrEnum):
     """The verdict on a binding; its value is a label of the metric."""
 
     ALLOWED = "allowed"
@@ -42,16 +42,16 @@ class Answer(StrEnum):
     """Let through, because too little is known."""
 
 
-class Decision(NamedTuple):
+class GuardDecision(NamedTuple):
     """An answer, and the message that a denied scheduler reads."""
 
-    answer: Answer
+    answer: GuardAnswer
     message: str = ""
 
     @property
     def allowed(self) -> bool:
         """Whether the binding goes through."""
-        return self.answer is not Answer.DENIED
+        return self.answer is not GuardAnswer.DENIED
 
 
 class Binding(NamedTuple):
@@ -63,13 +63,13 @@ class Binding(NamedTuple):
     node: str
 
 
-_ALLOWED = Decision(Answer.ALLOWED)
-_UNJUDGED = Decision(Answer.UNJUDGED)
+_ALLOWED = GuardDecision(GuardAnswer.ALLOWED)
+_UNJUDGED = GuardDecision(GuardAnswer.UNJUDGED)
 
 
 def may_bind(
     cluster: Cluster, entry: PodEntry, node: str, admitted: Iterable[PodEntry] = ()
-) -> Decision:
+) -> GuardDecision:
     """Judge a binding of ``entry`` to ``node``; ``admitted`` are pods with allowed bindings there.
 
     Room is judged as the kubelet does before it runs a pod: only in resources that the pod asks for
@@ -80,8 +80,8 @@ def may_bind(
         return _ALLOWED
     if entry.where in UNDER_WAY and entry.node != node:
         by = _words(entry.gang.key) if entry.gang is not None else "quorate"
-        return Decision(
-            Answer.DENIED, f"pod {_name(entry)} is being bound to node {entry.node} by {by}"
+        return GuardDecision(
+            GuardAnswer.DENIED, f"pod {_name(entry)} is being bound to node {entry.node} by {by}"
         )
     row = cluster.nodes.rows.get(node)
     if row is None:
@@ -95,12 +95,14 @@ def may_bind(
         if column in free and free[column] < amount
     ]
     if lacks:
-        return Decision(Answer.DENIED, _no_room(cluster, entry, node, lacks))
+        return GuardDecision(GuardAnswer.DENIED, _no_room(cluster, entry, node, lacks))
     if not is_counted:
         taken = _taken_port(cluster, row, entry.pod_class, others)
         if taken is not None:
             words = f"host port {taken.port} is taken{_being_bound(cluster, node)}"
-            return Decision(Answer.DENIED, f"node {node} cannot take pod {_name(entry)}: {words}")
+            return GuardDecision(
+                GuardAnswer.DENIED, f"node {node} cannot take pod {_name(entry)}: {words}"
+            )
     return _ALLOWED
 
 
@@ -215,7 +217,7 @@ class Guard:
             ):
                 self._forget_name(change.uid)
 
-    def judge(self, binding: Binding, now_s: float, *, dry_run: bool = False) -> Decision:
+    def judge(self, binding: Binding, now_s: float, *, dry_run: bool = False) -> GuardDecision:
         """Judge a binding, and count it from now on if it goes through.
 
         ``now_s`` is seconds of a monotonic clock. With ``dry_run`` nothing is counted.

@@ -204,7 +204,7 @@ def check_gang(
     if problem := _misqueued(scheduler, gang, now_s):
         yield Violation(Invariant.POD_IN_ONE_PLACE, str(gang.key), problem)
     if not _has_news(scheduler, gang.key):
-        yield from _check_holds(scheduler.cluster, gang, now_s)
+        yield from _check_reservations(scheduler.cluster, gang, now_s)
     if not gang.members:
         return
     first = next(iter(gang.members.values()))
@@ -278,7 +278,7 @@ def _check_part(gang: GangEntry, now_s: float) -> Iterator[Violation]:
     yield Violation(Invariant.GANG_NOT_IN_PART, str(gang.key), text, tolerated_s)
 
 
-def _check_holds(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Violation]:
+def _check_reservations(cluster: Cluster, gang: GangEntry, now_s: float) -> Iterator[Violation]:
     reservations, missing = (
         cluster.reservations.of(gang.key),
         cluster.reservations.missing(gang.key),

@@ -66,7 +66,7 @@ class Due:
         self.gangs, self.undo, self.evictions, self.preemptions = [], [], [], []
 
 
-def take_reserved_otherwise(cluster: Cluster, queue: Queue) -> set[GangKey]:
+def take_reservation_changes(cluster: Cluster, queue: Queue) -> set[GangKey]:
     """Return and forget the gangs whose reservations changed; waiting gangs get a new message."""
     changed = cluster.reservations.take_changed()
     if changed:
@@ -130,7 +130,7 @@ class Advance:
         touched -= self._late
         self._take_news(cluster, policy, touched, now_s, due)
         grown |= self._end_reservations(cluster, ask_room, touched, now_s)
-        touched |= take_reserved_otherwise(cluster, queue)
+        touched |= take_reservation_changes(cluster, queue)
         again = self._nominating.step(cluster, ask_room, grown, due.preemptions)
         due.touched |= touched
         due.grown |= grown

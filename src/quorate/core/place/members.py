@@ -45,7 +45,7 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
             defaults = cluster.spread_defaults.of(entry)
             device_needs = cluster.device_needs.of(entry.pod)
             task = tasks.get(task_of(entry.pod), 0)
-            pod_class = cluster.classes.matching(
+            pod_class = cluster.classes.variant(
                 base, matched, defaults, volume_needs, device_needs, task
             )
             members.setdefault(pod_class, []).append(entry)
@@ -76,7 +76,7 @@ def _add_with_problems(
             *((one.rule, one.kind) for one in volume_needs.problems),
         )
         named = first.setdefault(kind, volume_needs)
-        pod_class = cluster.classes.matching(
+        pod_class = cluster.classes.variant(
             base, matched, volume_needs=named, device_needs=device_needs
         )
         members.setdefault(pod_class, []).append(entry)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.queue.ordering import order_key

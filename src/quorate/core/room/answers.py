@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from quorate.core.cluster.arrays import Mask
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.encoding import PodClasses
-from quorate.core.cluster.recently_used import Recent
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import policy
 from quorate.core.room.devices.allocations import Outcomes
@@ -42,7 +42,7 @@ class Answers:
     """Masks by what the rules of kind NODE read of a pod class, and other facts by their keys."""
 
     def __init__(self) -> None:
-        self._kept: Recent[tuple[object, ...], KeptMask | _KeptFact] = Recent()
+        self._kept: LruCache[tuple[object, ...], KeptMask | _KeptFact] = LruCache()
         self.outcomes = Outcomes()
         """The device allocations that claims get on kinds of nodes."""
         self._given_back = 0

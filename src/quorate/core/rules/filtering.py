@@ -17,7 +17,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import SLOTS_MAX
 from quorate.core.room.room import Room
 from quorate.core.rules.masks import mask_of, mask_on
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.table import BEYOND_NODE, BUT_FOR_PODS, FILTERS, ON_USE
 from quorate.core.rules.verdict import Verdict
 
@@ -67,7 +67,7 @@ def _cap_further(
             continue
         if rule.cap is not None:
             rule.cap(pod_class, room, count, together)
-        if rule.kind is not Kind.DEVICES and rule.judge is not None:
+        if rule.kind is not RuleKind.DEVICES and rule.judge is not None:
             verdict = rule.judge(pod_class, room)
             if verdict is not None:
                 count[verdict.codes > 0] = 0

@@ -26,7 +26,7 @@ from quorate.core.rules.interests import Interest
 from quorate.core.rules.verdict import Refused, Verdict
 
 
-class Kind(Enum):
+class RuleKind(Enum):
     """What a rule looks at, besides the pod. That decides when it has to be asked again."""
 
     NODE = auto()
@@ -69,7 +69,7 @@ class Rule:
     """The name of kube-scheduler's plugin, or one that kube-scheduler does not have.
 
     Profiles disable a rule by its name, and ``core.check`` checks it under this name."""
-    kind: Kind
+    kind: RuleKind
     is_ours: bool = False
     """Whether quorate alone has it: profiles cannot name it, and parity does not ask about it."""
 

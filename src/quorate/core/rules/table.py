@@ -24,7 +24,7 @@ from quorate.core.rules.resources import (
     node_resources_fit,
     packing,
 )
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.volumes import (
     node_volume_limits,
     volume_binding,
@@ -63,20 +63,20 @@ KUBE_SCORES = tuple(
 ON_ATTRIBUTES = tuple(
     (rule.name, rule.judge, rule.admits)
     for rule in FILTERS
-    if rule.kind is Kind.NODE and rule.judge is not None and rule.admits is not None
+    if rule.kind is RuleKind.NODE and rule.judge is not None and rule.admits is not None
 )
 """Name and hooks of the rules whose verdicts are kept as one mask."""
 ASKED_FIRST = frozenset(
-    rule.name for rule in takewhile(lambda rule: rule.kind is Kind.NODE, FILTERS)
+    rule.name for rule in takewhile(lambda rule: rule.kind is RuleKind.NODE, FILTERS)
 )
 """Rules that no pod changes, and that are asked before all that pods change."""
-ON_USE = tuple(rule for rule in FILTERS if rule.kind is Kind.USE)
+ON_USE = tuple(rule for rule in FILTERS if rule.kind is RuleKind.USE)
 BEYOND_NODE = tuple(
-    rule for rule in FILTERS if rule.kind in (Kind.VOLUMES, Kind.PODS, Kind.DEVICES)
+    rule for rule in FILTERS if rule.kind in (RuleKind.VOLUMES, RuleKind.PODS, RuleKind.DEVICES)
 )
 """Rules that look further than one node."""
-BUT_FOR_PODS = tuple(rule for rule in BEYOND_NODE if rule.kind is not Kind.PODS)
-ON_PODS = frozenset(rule.name for rule in FILTERS if rule.kind is Kind.PODS)
+BUT_FOR_PODS = tuple(rule for rule in BEYOND_NODE if rule.kind is not RuleKind.PODS)
+ON_PODS = frozenset(rule.name for rule in FILTERS if rule.kind is RuleKind.PODS)
 """Rules that look at what pods there are, by their labels: ``Neighbours.log`` says what changes."""
 ASKED_BY_NODE = ASKED_FIRST | {rule.name for rule in ON_USE}
 """Rules that a trial on one node need not ask about all nodes."""

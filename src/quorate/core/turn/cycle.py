@@ -181,7 +181,7 @@ class Cycle:
         if not self.reservations:
             self._place(one, ())
             return
-        self._place_on_held(one)
+        self._place_on_reserved(one)
         for withheld in withheld_from(one.gang, self.reservations):
             if one.waits and not one.is_unfinished:
                 self._place(one, withheld)
@@ -198,7 +198,7 @@ class Cycle:
         self.searches.end(key)
         return not is_outdated
 
-    def _place_on_held(self, one: _Try) -> None:
+    def _place_on_reserved(self, one: _Try) -> None:
         """Place replacements in the gang's own reservations for pods of the same class."""
         gang = one.gang
         own = [each for each in self.reservations.of(gang.key) if each.node not in one.avoid]

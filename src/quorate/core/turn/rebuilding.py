@@ -16,7 +16,6 @@ from quorate.core.cluster.gangs.pods import SETTLED, UNDER_WAY
 from quorate.core.cluster.objects import Objects
 from quorate.core.model import GangKey, changes
 from quorate.core.model import policy as bounds
-from quorate.core.model.journal import entry_of
 from quorate.core.model.plan import GangBinds
 from quorate.core.model.policy import Policy
 from quorate.core.turn.defects import Defects
@@ -43,7 +42,7 @@ def rebuilt(
         if key in new.gangs:
             steps.append(partial(_carry_gang, gang, new.gangs[key]))
     steps += [partial(new.devices.put_written, claim) for claim in old.devices.written()]
-    steps += [partial(_carry_holds, old, new), partial(_carry_claims, old, new, preparing)]
+    steps += [partial(_carry_reservations, old, new), partial(_carry_claims, old, new, preparing)]
     for step in steps:
         try:
             step()
@@ -90,7 +89,7 @@ def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
             continue
         is_aside = defects.has(what)
         try:
-            _carry_place(before, entry, new)
+            _carry_place(before, entry, new, is_aside=is_aside)
             _carry_decisions(before, entry, new, is_aside=is_aside)
         except Exception as error:
             if is_aside:
@@ -101,16 +100,15 @@ def _are_carried(old: Cluster, new: Cluster, defects: Defects) -> bool:
     return is_sound
 
 
-def _carry_place(before: PodEntry, entry: PodEntry, cluster: Cluster) -> None:
+def _carry_place(before: PodEntry, entry: PodEntry, cluster: Cluster, *, is_aside: bool) -> None:
     """Carry over what the watch has not reported yet: the pod's place and node, by our bind.
 
     The change that met the defect may have moved the pod to another gang.
     """
     gang, is_moved = entry.gang, _key_of(entry) != _key_of(before)
-    if gang is not None and not is_moved:
-        gang.set_adopted(entry, before.adopted)
-    elif gang is not None and before.where in SETTLED:
-        gang.set_adopted(entry, entry.pod.bound_for != entry_of(gang.key))
+    is_said = (is_aside or is_moved) and entry.pod.bound_for  # and counted when it was taken in
+    if gang is not None and not is_said:
+        gang.set_adopted(entry, before.where in SETTLED if is_moved else before.adopted)
     entry.elsewhere = before.elsewhere
     if before.where in UNDER_WAY and entry.where not in (Where.BOUND, Where.REFUSED):
         cluster.move(entry, Where.RELABELLED if is_moved else before.where, before.node)
@@ -151,7 +149,7 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
         gang.lifecycle.become_quorate()  # the change that met the defect made it quorate
 
 
-def _carry_holds(old: Cluster, new: Cluster) -> None:
+def _carry_reservations(old: Cluster, new: Cluster) -> None:
     """Carry over reservations; the class that each one names is a new object now."""
     new.reservations = old.reservations
     new.reservations.move_to(new.classes)

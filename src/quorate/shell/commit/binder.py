@@ -34,7 +34,7 @@ from quorate.shell.kube.errors import (
     Unreachable,
     is_gone,
 )
-from quorate.shell.kube.objects import Metadata
+from quorate.shell.kube.objects import PodObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import TRANSIENT, Backoff
 from quorate.shell.process.clock import Clock
@@ -59,16 +59,7 @@ class _Attempt:
     failed: bool = False  # since it last had nothing under way
 
 
-class _Spec(msgspec.Struct):
-    nodeName: str = ""  # noqa: N815 - the API's own name
-
-
-class _Pod(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-_POD = msgspec.json.Decoder(_Pod)
+_POD = msgspec.json.Decoder(PodObject)
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -252,10 +243,10 @@ class Binder:
                 continue
             if pod.metadata.uid != bind.uid:
                 return BindFailed(bind.uid, bind.node, BindFailure.GONE)
-            if pod.spec.nodeName == bind.node:
+            if pod.spec.node_name == bind.node:
                 return PodBound(bind.uid, bind.node)
-            if pod.spec.nodeName:
-                return BindFailed(bind.uid, pod.spec.nodeName, BindFailure.ELSEWHERE)
+            if pod.spec.node_name:
+                return BindFailed(bind.uid, pod.spec.node_name, BindFailure.ELSEWHERE)
             return BindFailed(bind.uid, bind.node, otherwise, message)
         return None
 

@@ -59,14 +59,14 @@ class _Allocation(msgspec.Struct):
     devices: _Devices = msgspec.field(default_factory=_Devices)
 
 
-class _Status(msgspec.Struct):
+class _ClaimStatus(msgspec.Struct):
     allocation: _Allocation | None = None
     devices: list[_Result] | None = None
 
 
 class _Claim(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    status: _Status = msgspec.field(default_factory=_Status)
+    status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
 
 
 _CLAIM = msgspec.json.Decoder(_Claim)

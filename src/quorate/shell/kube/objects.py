@@ -1,7 +1,7 @@
 """What objects of all kinds have in common, as the API writes it: to be decoded into.
 
-Used by ``shell.watch``, ``commit``, ``guard`` and ``told``, which add what is of one kind. Fields
-that are left out of an object have their zero value here.
+Used by ``shell.watch``, ``commit`` and ``report``, which add what is of one kind; of a pod, what
+several of them read is here. Fields that are left out of an object have their zero value here.
 """
 
 from __future__ import annotations
@@ -51,6 +51,26 @@ class AnyObject(Struct, gc=False):
     """An object of which only the metadata matters."""
 
     metadata: Metadata = field(default_factory=Metadata)
+
+
+class PodNode(Struct, gc=False, rename="camel"):
+    """``spec`` of a pod, of which only its node matters."""
+
+    node_name: str = ""
+
+
+class PodConditions(Struct, gc=False):
+    """``status`` of a pod, of which only its conditions matter."""
+
+    conditions: list[Condition] | None = None
+
+
+class PodObject(Struct, gc=False):
+    """A pod as it is read once, by itself: which one it is, where, and what is said of it."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: PodNode = field(default_factory=PodNode)
+    status: PodConditions = field(default_factory=PodConditions)
 
 
 class NamedObject(Struct, gc=False):

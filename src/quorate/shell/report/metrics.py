@@ -13,7 +13,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from quorate.core.check.guard import Answer
+from quorate.core.check.guard import GuardAnswer
 from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.turn.defects import STAGES
@@ -149,7 +149,7 @@ class Metrics:
             self.invariant_violations.labels(str(invariant))
         for kind in LeaseError:
             self.lease_errors.labels(str(kind))
-        for answer in Answer:
+        for answer in GuardAnswer:
             self.guard_reviews.labels(str(answer))
         for status in STATUSES:
             self.api_errors.labels(status)

@@ -20,7 +20,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from quorate.core.check.guard import Answer, Binding, Decision, Guard
+from quorate.core.check.guard import Binding, Guard, GuardAnswer, GuardDecision
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.changes import BindingAdmitted, Change
 from quorate.core.words.plain_text import plain
@@ -230,19 +230,19 @@ class GuardServer:
             answer.force_close()  # so that the API server's next connection may find the leader
         return answer
 
-    async def _decision(self, wanted: Binding | None, *, dry_run: bool) -> Decision:
+    async def _decision(self, wanted: Binding | None, *, dry_run: bool) -> GuardDecision:
         if wanted is None or not self._may_judge():
-            return Decision(Answer.UNJUDGED)
+            return GuardDecision(GuardAnswer.UNJUDGED)
         decision = self._judged(wanted, dry_run=dry_run)
         if decision.allowed:
             return decision
         # Its scheduler may have seen a pod end before our own watch did.
         await asyncio.sleep(_LOOK_AGAIN_S)
         if not self._may_judge():
-            return Decision(Answer.UNJUDGED)
+            return GuardDecision(GuardAnswer.UNJUDGED)
         return self._judged(wanted, dry_run=dry_run)
 
-    def _judged(self, wanted: Binding, *, dry_run: bool) -> Decision:
+    def _judged(self, wanted: Binding, *, dry_run: bool) -> GuardDecision:
         decision = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
         self._report_allowed()  # before the next plan, so that it does not use the same capacity
         return decision
@@ -267,7 +267,7 @@ def _binding(asked: _Request) -> Binding | None:
     )
 
 
-def _encoded(uid: str, decision: Decision) -> bytes:
+def _encoded(uid: str, decision: GuardDecision) -> bytes:
     response: dict[str, object] = {"uid": uid, "allowed": decision.allowed}
     if not decision.allowed:
         response["status"] = {

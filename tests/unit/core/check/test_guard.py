@@ -5,7 +5,7 @@ Method: tables in a tiny world; tests/property/turns/test_guard.py has the gener
 
 import pytest
 
-from quorate.core.check.guard import Answer, Binding, Guard
+from quorate.core.check.guard import Binding, Guard, GuardAnswer
 from quorate.core.model import DeviceClass, HostPort, policy
 from quorate.core.model.changes import (
     BindFailed,
@@ -64,7 +64,7 @@ def test_what_fits_is_allowed_and_what_does_not_is_denied_with_what_is_free(worl
     world.running("old", "n1", cpu=3)
     foreign(world, "small", cpu=1)
     foreign(world, "large", cpu=2)
-    assert world.ask("small", "n1", dry_run=True).answer is Answer.ALLOWED
+    assert world.ask("small", "n1", dry_run=True).answer is GuardAnswer.ALLOWED
     verdict = world.ask("large", "n1")
     assert not verdict.allowed
     assert verdict.message == (
@@ -102,7 +102,7 @@ def test_binds_of_ours_pass_on_the_node_of_the_plan_and_on_no_other(world):
     (gang,) = world.decide().gangs
     bind = gang.binds[0]
     elsewhere = "n2" if bind.node == "n1" else "n1"
-    assert world.ask(bind.name, bind.node).answer is Answer.ALLOWED
+    assert world.ask(bind.name, bind.node).answer is GuardAnswer.ALLOWED
     verdict = world.ask(bind.name, elsewhere)
     assert verdict.message == (
         f"pod team/{bind.name} is being bound to node {bind.node} by gang team/g"
@@ -136,20 +136,20 @@ def test_what_is_not_known_is_not_judged(world, name, uid, node):
     foreign(world, "p", cpu=100)
     verdict = world.ask(name, node, uid=uid)
     assert verdict.allowed
-    assert verdict.answer is Answer.UNJUDGED
+    assert verdict.answer is GuardAnswer.UNJUDGED
 
 
 def test_a_uid_of_another_pod_is_not_judged(world):
     foreign(world, "p", cpu=100)
     foreign(world, "q")
-    assert world.ask("q", "n1", uid="uid-p").answer is Answer.UNJUDGED
+    assert world.ask("q", "n1", uid="uid-p").answer is GuardAnswer.UNJUDGED
 
 
 def test_without_a_uid_the_pod_is_found_by_its_name_until_it_is_gone(world):
     foreign(world, "p", cpu=100)
     assert not world.ask("p", "n1", uid="").allowed
     world.delete("p")
-    assert world.ask("p", "n1", uid="").answer is Answer.UNJUDGED
+    assert world.ask("p", "n1", uid="").answer is GuardAnswer.UNJUDGED
     assert not world.guard._uids, "no name of what is gone is kept"
 
 

@@ -122,7 +122,7 @@ def test_a_hold_that_is_lent_when_its_gang_is_forgotten_keeps_no_class():
 
 
 def made(classes, base, count):
-    return [classes.matching(base, frozenset((number,))) for number in range(count)]
+    return [classes.variant(base, frozenset((number,))) for number in range(count)]
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
@@ -131,11 +131,11 @@ def test_of_so_many_variants_the_longest_unused_goes(monkeypatch, count):
     classes = PodClasses(Resources())
     base = classes.take(PodSpec())
     first, *others = made(classes, base, 3)
-    assert classes.matching(base, frozenset((0,))) is first
-    more = [classes.matching(base, frozenset((number,))) for number in range(3, count)]
-    assert len(classes._matching) == min(count, 4)
-    assert classes.matching(base, frozenset((0,))) is first
-    known = list(classes._matching.values())
+    assert classes.variant(base, frozenset((0,))) is first
+    more = [classes.variant(base, frozenset((number,))) for number in range(3, count)]
+    assert len(classes._by_selectors) == min(count, 4)
+    assert classes.variant(base, frozenset((0,))) is first
+    known = list(classes._by_selectors.values())
     assert [one for one in (*others, *more) if one in known] == [*others, *more][count > 4 :]
 
 
@@ -145,7 +145,7 @@ def test_variants_go_with_their_class():
     made(classes, one, 3)
     (kept,) = made(classes, other, 1)
     classes.release(one)
-    assert list(classes._matching.values()) == [kept]
+    assert list(classes._by_selectors.values()) == [kept]
     assert list(classes._variants_of) == [other.id]
 
 

@@ -19,7 +19,7 @@ def test_a_label_set_looks_only_at_selectors_of_its_own_labels():
             PodSelector(("blue",), LabelSelector((Requirement("app", "NotIn", ("x",)),)))
         )
     labels = (("app", "web"), ("job", "j7"), ("k9", "any"))
-    found = set(neighbours._matching._index.worth_a_look(LabelSet("red", labels)))
+    found = set(neighbours._matching._index.candidates(LabelSet("red", labels)))
     assert len(found) <= 4
     matched = neighbours.matched(neighbours.acquire("red", labels, PodSpec()))
     assert len(matched) == 2

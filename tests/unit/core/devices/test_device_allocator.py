@@ -56,7 +56,7 @@ class Nodes2:
         self.tell(PodChanged(pod))
         base = self.cluster.classes.of(PodSpec())
         ask = self.cluster.device_needs.of(pod)
-        return self.cluster.classes.matching(base, frozenset(), device_needs=ask), self.room()
+        return self.cluster.classes.variant(base, frozenset(), device_needs=ask), self.room()
 
     def room(self):
         return Room(self.cluster.snapshot(), Answers())

@@ -133,7 +133,7 @@ def test_members_with_one_kind_of_claim_are_one_class_whatever_their_claims_are_
     gang(w, "g", 4, spec(request(count=2)))
     plan = w.decide()
     assert len(given(plan)) == 8
-    assert len(w.cluster.classes._matching) == 1
+    assert len(w.cluster.classes._by_selectors) == 1
 
 
 def test_a_claim_that_several_pods_share_takes_them_all_to_its_node():
@@ -230,7 +230,7 @@ def test_a_thousand_members_that_wait_for_their_claims_are_one_class():
     for index in range(1000):
         w.pod(f"g-{index}", key, device_claims=(PodClaim("gpu", None, own=True),))
     assert w.cycle() == {}
-    assert len(w.cluster.classes._matching) == 1
+    assert len(w.cluster.classes._by_selectors) == 1
 
 
 def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_reach():
@@ -334,9 +334,7 @@ def class_with(w: World, *claims: str, own: str = ""):
     w.pod(name, device_claims=tuple(PodClaim(c, c, own=c == own) for c in claims))
     pod = w.cluster.pods[f"uid-{name}"].pod
     base = w.cluster.classes.of(pod.spec)
-    return w.cluster.classes.matching(
-        base, frozenset(), device_needs=w.cluster.device_needs.of(pod)
-    )
+    return w.cluster.classes.variant(base, frozenset(), device_needs=w.cluster.device_needs.of(pod))
 
 
 def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_is_assumed():

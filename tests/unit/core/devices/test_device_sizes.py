@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quorate.core.cluster.devices.pools import SharedTraits
-from quorate.core.cluster.devices.views import Kinds
+from quorate.core.cluster.devices.views import DeviceKinds
 from quorate.core.model import Allocation, DeviceId, Node, policy
 from quorate.core.model.changes import NodeChanged, NodeGone, ObjectChanged, ObjectGone
 from quorate.core.model.devices import DeviceTraits, GivenDevice
@@ -160,7 +160,7 @@ def test_pools_whose_devices_nobody_asks_for_are_forgotten_with_their_slices():
 
 
 def test_kinds_go_one_by_one_and_those_in_use_stay():
-    kinds = Kinds()
+    kinds = DeviceKinds()
     codes = [kinds.code((number,)) for number in range(10)]
     kinds.code((0,))
     kinds.remember(1, 7, "seen")

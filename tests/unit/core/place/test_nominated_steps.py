@@ -42,7 +42,7 @@ def one_by_one(room, promised, w, *, attracted):
         each[row] = 1
         for entry in entries:
             matched = w.cluster.neighbours.matched(entry.label_set)
-            pod_class = w.cluster.classes.matching(entry.pod_class, matched)
+            pod_class = w.cluster.classes.variant(entry.pod_class, matched)
             (left.withhold if attracted else left.take)(pod_class, each)
     return left
 

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.codes import CodeColumn
-from quorate.core.cluster.recently_used import Recent
 from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.rules import masks as kept_masks
@@ -65,11 +65,11 @@ def test_values_that_no_node_has_are_dropped_when_they_are_many(monkeypatch, unu
     column.set(1, "first")
     for number in range(gone):
         column.set(1, str(number))
-    assert column.is_worn is (gone > 2 + unused_max)
+    assert column.is_mostly_unused is (gone > 2 + unused_max)
     other = column.renewed(7)
     assert other.values == ["stays", str(gone - 1) if gone else "first"]
     assert other.codes.tolist() == [0, 1]
-    assert not other.is_worn
+    assert not other.is_mostly_unused
     assert other.serial == 7
     assert [column.values[code] for code in column.codes] == other.values
 
@@ -203,7 +203,7 @@ def test_a_log_that_forgot_means_that_all_nodes_are_asked(monkeypatch, entries):
 
 
 def test_what_was_used_last_stays():
-    kept: Recent[str, int] = Recent()
+    kept: LruCache[str, int] = LruCache()
     for number, name in enumerate("abc"):
         kept.put(name, number, size_max=3)
     assert kept.get("a") == 0

@@ -28,7 +28,7 @@ def world(*running, namespaces=None):
 def refused(w, rule, **pod):
     """Return the rule's message by node, for a pod of these fields."""
     entry = w.cluster.pods[w.pod("new", **pod).uid]
-    pod_class = w.cluster.classes.matching(
+    pod_class = w.cluster.classes.variant(
         entry.pod_class, w.cluster.neighbours.matched(entry.label_set)
     )
     verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._answers))

@@ -11,7 +11,7 @@ from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration
 from quorate.core.model.profile import WEIGHTS
 from quorate.core.rules import table
 from quorate.core.rules.filtering import fits_alone, fits_on, open_to, pod_slots
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from tests.unit.core.world import World
 
 KUBE_FILTERS = (
@@ -21,11 +21,11 @@ KUBE_FILTERS = (
 )  # fmt: skip
 """kube-scheduler 1.36, in its order, but for NodeName: a pod that names its node is bound."""
 HOOKS = {
-    Kind.NODE: {"admits"},
-    Kind.USE: {"cap", "fits", "fits_on", "on_node"},
-    Kind.VOLUMES: {"concerns"},
-    Kind.PODS: {"interests"},
-    Kind.DEVICES: {"cap", "interests"},
+    RuleKind.NODE: {"admits"},
+    RuleKind.USE: {"cap", "fits", "fits_on", "on_node"},
+    RuleKind.VOLUMES: {"concerns"},
+    RuleKind.PODS: {"interests"},
+    RuleKind.DEVICES: {"cap", "interests"},
 }
 """What a rule that rules nodes out must have, besides ``judge``."""
 

@@ -7,6 +7,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.model import Membership
 from quorate.core.model.changes import BindFailure, BindingAdmitted, PodChanged
+from quorate.core.model.journal import entry_of
 from quorate.core.turn.defects import Defects
 from tests.unit.core.turn.test_containment import Planted, fails_for, world
 from tests.unit.core.world import accept, fail, key
@@ -167,6 +168,23 @@ def test_a_bound_pod_that_meets_a_defect_as_it_is_relabelled_is_adopted(stage, m
     assert w.cluster.pods["uid-a-0"].adopted
     assert w.cluster.gangs[b].alive == 0
     assert check_all(w.scheduler, w.now_s) == []
+
+
+@pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter"])
+def test_a_relabelled_pod_whose_bind_meets_a_defect_as_it_is_seen_is_adopted(stage, monkeypatch):
+    w = world()
+    a = w.gang("a", 1)
+    plan = w.decide()
+    b = w.object("b", 2)
+    w.edit("a-0", membership=Membership(b, None))
+    fails_once(monkeypatch, Cluster, stage)
+    marks = {"attempt": plan.gangs[0].attempt, "attempt_size": 1, "bound_for": entry_of(a)}
+    w.edit("a-0", node="n0", **marks)
+    assert len(w.scheduler.incidents()) == 1
+    assert w.cluster.pods["uid-a-0"].adopted
+    w.decide(after_s=1.0)
+    assert w.decide(after_s=1000.0).evictions == ()
+    assert w.cluster.pods["uid-a-0"].adopted
 
 
 def test_a_pod_that_is_gone_has_no_stand_in_of_any_kind(monkeypatch):

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from pocketkube.agents.facts import NodeFacts
 from pocketkube.agents.pods.needs import HostPort, PodNeeds
-from pocketkube.api.matching.node_rules import fits, untolerated
+from pocketkube.matching.node_rules import fits, untolerated
+from pocketkube.registry.rules.pods.pod_resources import is_native
 
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 
@@ -90,7 +91,7 @@ def _first_lack(needs: PodNeeds, allocatable: Mapping[str, int], room: Room) -> 
     if room.pods + 1 > pods_max:
         return _lack("pods", 1, room.pods, pods_max)
     for name, amount in _in_order(needs.requests):
-        if _is_extended(name) and name not in allocatable:
+        if not is_native(name) and name not in allocatable:
             continue  # a resource of the cluster, not of nodes: the kubelet ignores it
         capacity = allocatable.get(name, 0)
         if amount > capacity - room.used[name]:
@@ -103,10 +104,6 @@ def _in_order(requests: tuple[tuple[str, int], ...]) -> Iterable[tuple[str, int]
         requests,
         key=lambda one: (_FIRST.index(one[0]) if one[0] in _FIRST else len(_FIRST), one[0]),
     )
-
-
-def _is_extended(name: str) -> bool:
-    return "/" in name and "kubernetes.io/" not in name
 
 
 def _lack(resource: str, requested: int, used: int, capacity: int) -> Refusal:

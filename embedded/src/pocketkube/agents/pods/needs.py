@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from pocketkube.registry.quantities import NANO, nano_units
-from pocketkube.registry.rules.pods.pod_resources import nano_requests
+from pocketkube.registry.rules.pods.pod_resources import nano_amounts
+from pocketkube.schema.quantities import NANO, nano_units
 
 EVERY_ADDRESS = "0.0.0.0"
 _MILLI = NANO // 1000
@@ -61,7 +61,7 @@ class PodNeeds:
     """What one pod needs.
 
     ``requests`` are in base units, millicores for cpu, else whole units, and sorted by name;
-    ``placement`` is what ``api.matching.node_rules.fits`` reads of a pod spec.
+    ``placement`` is what ``matching.node_rules.fits`` reads of a pod spec.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -112,7 +112,7 @@ def _requests(spec: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     """Add up requests as kube-scheduler's NodeResourcesFit does."""
     amounts = {
         name: -(-nano // (_MILLI if name == "cpu" else NANO))
-        for name, nano in nano_requests(spec).items()
+        for name, nano in nano_amounts(spec).items()
     }
     return tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
 

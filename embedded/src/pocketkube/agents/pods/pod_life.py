@@ -250,7 +250,7 @@ class PodLife:
         run_time = self._settings.run_time
         if ends_s is None and fails_s is None and run_time is not None and facts.may_finish:
             if pod.drawn_s is None:
-                pod.drawn_s = run_time.draw_s(self._chance)
+                pod.drawn_s = run_time(self._chance)
             ends_s = pod.drawn_s
         fails = fails_s is not None and (ends_s is None or fails_s < ends_s)
         run_s = fails_s if fails else ends_s

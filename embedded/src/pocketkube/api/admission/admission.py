@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from pocketkube import errors
 from pocketkube.objects import Object
+from pocketkube.registry.rules.base import Surroundings
 from pocketkube.schema.resource import Resource
 
 _KEPT = frozenset({"default", "kube-public", "kube-system"})
 
 
-class Finds(Protocol):
-    """Where namespaces are found."""
-
-    def find(self, bucket: str, namespace: str, name: str) -> Object | None:
-        """Return an object of a bucket, None when there is none."""
-
-
-def admit_create(finds: Finds, resource: Resource, namespace: str, obj: Object) -> None:
+def admit_create(finds: Surroundings, resource: Resource, namespace: str, obj: Object) -> None:
     """Refuse a create in a namespace that is not there (404) or that terminates (403).
 
     Source: the admission plugin NamespaceLifecycle.

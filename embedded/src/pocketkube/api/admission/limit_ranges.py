@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.api.admission.amounts import pod_amounts, written
+from pocketkube.api.admission.amounts import written
 from pocketkube.objects import Object, name_of
-from pocketkube.registry.quantities import nano_units
+from pocketkube.registry.rules.pods.pod_resources import nano_amounts
+from pocketkube.schema.quantities import nano_units
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Store
 
@@ -58,12 +59,12 @@ def _problems(bucket: str, obj: Object, limits: Mapping[str, Any]) -> Iterator[s
             asked = {"storage": nano_units(spec["resources"]["requests"]["storage"])}
             yield from _bounds(type_, limits, asked, asked)
     elif type_ == "Pod":
-        requests, most = (pod_amounts(spec, field) for field in ("requests", "limits"))
+        requests, most = (nano_amounts(spec, field) for field in ("requests", "limits"))
         yield from _bounds(type_, limits, requests, most)
     elif type_ == "Container":
         for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
             one = {"containers": [container]}
-            requests, most = (pod_amounts(one, field) for field in ("requests", "limits"))
+            requests, most = (nano_amounts(one, field) for field in ("requests", "limits"))
             yield from _bounds(type_, limits, requests, most)
 
 

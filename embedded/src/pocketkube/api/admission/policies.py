@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pocketkube import errors
-from pocketkube.api.matching.selectors import LabelSelector, selector_of
 from pocketkube.api.writing import User
+from pocketkube.matching.selectors import LabelSelector, selector_of
 from pocketkube.objects import Object, labels_of
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Event, Store

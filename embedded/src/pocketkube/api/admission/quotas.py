@@ -14,7 +14,7 @@ from typing import Any
 from pocketkube import errors
 from pocketkube.api.admission.amounts import Amounts, used_by, written
 from pocketkube.objects import Object, name_of
-from pocketkube.registry.quantities import nano_units
+from pocketkube.schema.quantities import nano_units
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Store
 

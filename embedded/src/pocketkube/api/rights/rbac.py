@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.api.writing import User
 from pocketkube.causes import shown
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object, labels_of, name_of
 from pocketkube.store.store import Event, Store
 
@@ -64,14 +64,12 @@ class Authorizer:
 
         For requests on a namespace itself, ``namespace`` is its name too, as upstream.
         """
-        if MASTERS in user.groups:
-            return True
-        names = self._reasons(user, verb, group, resource, subresource, namespace)
-        return _ANY_NAME in names or (bool(name) and name in names)
+        asked = (verb, group, resource, subresource, namespace, name)
+        return self.reason(user, *asked) is not None
 
     def allowed_path(self, user: User, verb: str, path: str) -> bool:
         """Tell whether the user may read a path that is no resource; ``verb`` is get, post, ..."""
-        return MASTERS in user.groups or self.reason_path(user, verb, path) is not None
+        return self.reason_path(user, verb, path) is not None
 
     def reason(
         self,

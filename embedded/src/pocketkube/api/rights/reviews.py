@@ -7,6 +7,7 @@ stored. Source of checks and messages: answers of a real API server 1.36.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from pocketkube.api.rights.rbac import MASTERS, Authorizer
@@ -38,33 +39,29 @@ class Asked(NamedTuple):
         return self.review.get("spec") or {}
 
 
-def _self_subject_access_review(asked: Asked) -> Object:
-    _refuse(_attribute_causes(asked.spec) + _metadata_causes(asked.review))
-    return _answered(asked.review, "SelfSubjectAccessReview", _access(asked, asked.user))
-
-
-def _subject_access_review(asked: Asked) -> Object:
-    spec = asked.spec
-    _refuse(_attribute_causes(spec) + _user_causes(spec) + _metadata_causes(asked.review))
-    return _answered(asked.review, "SubjectAccessReview", _access(asked, _user(spec)))
-
-
-def _local_subject_access_review(asked: Asked) -> Object:
-    spec = asked.spec
-    causes = _attribute_causes(spec) + _user_causes(spec)
-    attributes = spec.get("resourceAttributes")
-    namespace = (attributes or {}).get("namespace", "")
-    if attributes is not None and namespace != asked.namespace:
-        field = "spec.resourceAttributes.namespace"
-        causes.append(invalid(field, namespace, "must match metadata.namespace"))
-    if spec.get("nonResourceAttributes") is not None:
-        value = _go_attributes(spec["nonResourceAttributes"])
-        why = "disallowed on this kind of request"
-        causes.append(invalid("spec.nonResourceAttributes", value, why))
-    _refuse(causes)
-    metadata = {**meta(asked.review), "namespace": asked.namespace}
-    review = {**asked.review, "metadata": metadata}
-    return _answered(review, "LocalSubjectAccessReview", _access(asked, _user(spec)))
+def _access_review(asked: Asked, *, kind: str) -> Object:
+    """Answer a review of access; one that begins with Self is about who asks."""
+    spec, causes = asked.spec, list[Cause]()
+    attributes = ("resourceAttributes", "nonResourceAttributes")
+    if sum(spec.get(one) is not None for one in attributes) != 1:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.append(invalid("spec.resourceAttributes", None, why))
+    user = asked.user
+    if not kind.startswith("Self"):
+        user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
+        if not (user.name or user.groups):
+            why = "at least one of user or group must be specified"
+            causes.append(invalid("spec.user", "", why))
+    if causes:  # the real server names no kind here
+        raise invalid_object(_AUTHORIZATION, "", "", causes)
+    where = {"namespace": asked.namespace} if asked.namespace else {}
+    return {
+        "kind": kind,
+        "apiVersion": f"{_AUTHORIZATION}/v1",
+        "metadata": meta(asked.review) | where,
+        "spec": spec,
+        "status": _access(asked, user),
+    }
 
 
 def _self_subject_rules_review(asked: Asked) -> Object:
@@ -128,9 +125,10 @@ def _token_review(asked: Asked) -> Object:
 
 
 _ANSWERS: Mapping[str, Callable[[Asked], Object]] = {
-    f"selfsubjectaccessreviews.{_AUTHORIZATION}": _self_subject_access_review,
-    f"subjectaccessreviews.{_AUTHORIZATION}": _subject_access_review,
-    f"localsubjectaccessreviews.{_AUTHORIZATION}": _local_subject_access_review,
+    **{
+        f"{kind.lower()}s.{_AUTHORIZATION}": partial(_access_review, kind=kind)
+        for kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview")
+    },
     f"selfsubjectrulesreviews.{_AUTHORIZATION}": _self_subject_rules_review,
     f"selfsubjectreviews.{_AUTHENTICATION}": _self_subject_review,
     f"tokenreviews.{_AUTHENTICATION}": _token_review,
@@ -147,10 +145,6 @@ def reviewed(bucket: str, asked: Asked) -> Object:
 def _user_info(user: User) -> dict[str, Any]:
     info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     return {key: value for key, value in info.items() if value}
-
-
-def _user(spec: Mapping[str, Any]) -> User:
-    return User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
 
 
 def _access(asked: Asked, user: User) -> dict[str, Any]:
@@ -172,46 +166,3 @@ def _access(asked: Asked, user: User) -> dict[str, Any]:
     if reason is None:
         return {"allowed": False}
     return {"allowed": True, "reason": reason} if reason else {"allowed": True}
-
-
-def _answered(review: Object, kind: str, status: dict[str, Any]) -> Object:
-    return {
-        "kind": kind,
-        "apiVersion": f"{_AUTHORIZATION}/v1",
-        "metadata": meta(review),
-        "spec": review.get("spec") or {},
-        "status": status,
-    }
-
-
-def _attribute_causes(spec: Mapping[str, Any]) -> list[Cause]:
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if resource is not None and path is not None:
-        why = "cannot be specified in combination with resourceAttributes"
-        return [invalid("spec.nonResourceAttributes", _go_attributes(path), why)]
-    if resource is None and path is None:
-        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        return [invalid("spec.resourceAttributes", None, why)]
-    return []
-
-
-def _user_causes(spec: Mapping[str, Any]) -> list[Cause]:
-    if spec.get("user") or spec.get("groups"):
-        return []
-    return [invalid("spec.user", "", "at least one of user or group must be specified")]
-
-
-def _metadata_causes(review: Object) -> list[Cause]:
-    given = {k: v for k, v in meta(review).items() if k != "managedFields"}
-    return [invalid("metadata", given, "must be empty")] if given else []
-
-
-def _go_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Write nonResourceAttributes as the real server's message has them: Go's names of fields."""
-    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
-
-
-def _refuse(causes: list[Cause]) -> None:
-    if causes:
-        # The real server names no kind here.
-        raise invalid_object(_AUTHORIZATION, "", "", causes)

@@ -12,7 +12,14 @@ from typing import Any
 
 from pocketkube.controllers.base import Controller, Shared, Work
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, annotations_of, controller_of, name_of, namespace_of
+from pocketkube.objects import (
+    Object,
+    annotations_of,
+    controller_of,
+    drop_finalizer,
+    name_of,
+    namespace_of,
+)
 from pocketkube.store.store import Event
 
 _VOLUME_CLAIMS = "persistentvolumeclaims"
@@ -223,9 +230,4 @@ def _free(found: Object) -> None:
     """Take users, allocation and finalizer off a claim that nobody uses."""
     for field in ("reservedFor", "allocation", "devices"):
         (found.get("status") or {}).pop(field, None)
-    metadata = found["metadata"]
-    finalizers = [one for one in metadata.get("finalizers") or () if one != _FINALIZER]
-    if finalizers:
-        metadata["finalizers"] = finalizers
-    else:
-        metadata.pop("finalizers", None)
+    drop_finalizer(found, _FINALIZER)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.controllers.base import Controller, Shared, Work
-from pocketkube.objects import Object, annotations_of, labels_of, name_of, namespace_of
-from pocketkube.registry.quantities import nano_units
+from pocketkube.matching.selectors import selector_of
+from pocketkube.objects import Object, annotations_of, key_of, labels_of, name_of
+from pocketkube.schema.quantities import nano_units
 from pocketkube.store.store import Event
 
 PROVISIONER = "pocketkube.dev/dynamic"
@@ -129,7 +129,7 @@ class VolumeBinding(Controller):
                 self.record(claim, "ProvisioningSucceeded", why)
         elif provisioner != _NO_PROVISIONER:
             asked = {key: str(provisioner) for key in _ASKED}
-            self.api.amend(CLAIMS, *_key(claim), lambda obj: _annotate(obj, asked))
+            self.api.amend(CLAIMS, *key_of(claim), lambda obj: _annotate(obj, asked))
             why = f"Waiting for a volume to be created by the external provisioner '{provisioner}'"
             self.record(claim, "ExternalProvisioning", why)
 
@@ -152,7 +152,7 @@ class VolumeBinding(Controller):
             found["status"] = _bound_status(found, volume)
 
         self.api.amend(VOLUMES, "", name, take)
-        self.api.amend(CLAIMS, *_key(claim), tell)
+        self.api.amend(CLAIMS, *key_of(claim), tell)
         self._set_phase(volume, "Bound")
 
     def _settle_bound(self, claim: Object) -> None:
@@ -189,10 +189,6 @@ class VolumeBinding(Controller):
         self.write_status(VOLUMES, volume, {**(volume.get("status") or {}), "phase": phase})
 
 
-def _key(claim: Object) -> tuple[str, str]:
-    return namespace_of(claim), name_of(claim)
-
-
 def _annotate(found: Object, annotations: Mapping[str, str]) -> None:
     found["metadata"]["annotations"] = {**annotations_of(found), **annotations}
 
@@ -211,7 +207,7 @@ def _reference_to(claim: Object) -> Object:
 def _is_kept_for(volume: Object, claim: Object) -> bool:
     """Tell whether a volume names this claim as its own."""
     ref = volume["spec"].get("claimRef") or {}
-    if (ref.get("namespace"), ref.get("name")) != _key(claim):
+    if (ref.get("namespace"), ref.get("name")) != key_of(claim):
         return False
     return ref.get("uid") in (None, "", claim["metadata"]["uid"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pocketkube.controllers.base import SETTLE_S, Controller, Shared, Work
 from pocketkube.controllers.pod_table import PodFacts
-from pocketkube.objects import Object, name_of
+from pocketkube.objects import Object, drop_finalizer, name_of
 from pocketkube.store.store import Event
 
 _CLAIMS = "persistentvolumeclaims"
@@ -55,7 +55,8 @@ class VolumeProtection(Controller):
         else:
             used = any(_uses(pod, name) for pod in self.api.find_all("pods", namespace))
         if not used:
-            self.api.amend(bucket, namespace, name, lambda obj: _release(obj, _FINALIZERS[bucket]))
+            finalizer = _FINALIZERS[bucket]
+            self.api.amend(bucket, namespace, name, lambda obj: drop_finalizer(obj, finalizer))
         return None
 
 
@@ -69,11 +70,3 @@ def _uses(pod: Object, claim: str) -> bool:
         if "ephemeral" in volume and f"{name_of(pod)}-{volume['name']}" == claim:
             return True
     return False
-
-
-def _release(found: Object, finalizer: str) -> None:
-    metadata = found["metadata"]
-    kept = [one for one in metadata.get("finalizers") or () if one != finalizer]
-    metadata["finalizers"] = kept
-    if not kept:
-        del metadata["finalizers"]

@@ -12,9 +12,10 @@ from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Key, Shared, Work
 from pocketkube.controllers.conditions import is_true
 from pocketkube.controllers.jobs.cron_schedule import Schedule, parse_schedule
+from pocketkube.controllers.jobs.job_verdicts import is_finished
 from pocketkube.controllers.templates import owner_reference
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, controller_of, parsed_time_s, rfc3339
+from pocketkube.objects import Object, controller_of, key_of, parsed_time_s, rfc3339
 from pocketkube.store.store import Event
 
 _BUCKET = "cronjobs.batch"
@@ -60,7 +61,7 @@ class CronJobs(Controller):
         keys = sorted(self._jobs.get(found["metadata"]["uid"], ()))
         jobs = [job for job in (self.api.find(_JOBS, *k) for k in keys) if job is not None]
         status: dict[str, Any] = dict(found.get("status") or {})
-        running = [job for job in jobs if not _is_finished(job)]
+        running = [job for job in jobs if not is_finished(job)]
         self._note_ends(found, status, jobs)
         status["active"] = [_reference(job) for job in running]
         self._forget_old(found, jobs)
@@ -79,7 +80,7 @@ class CronJobs(Controller):
     def _note_ends(self, found: Object, status: dict[str, Any], jobs: list[Object]) -> None:
         was_active = {reference["uid"] for reference in status.get("active", [])}
         for job in jobs:
-            if job["metadata"]["uid"] not in was_active or not _is_finished(job):
+            if job["metadata"]["uid"] not in was_active or not is_finished(job):
                 continue
             complete = is_true(job["status"]["conditions"], "Complete")
             how = "Complete" if complete else "Failed"
@@ -95,7 +96,7 @@ class CronJobs(Controller):
         now_s = self.api.now_s()
         last = status.get("lastScheduleTime") or found["metadata"]["creationTimestamp"]
         due_s = schedule.latest(parsed_time_s(last), now_s)
-        self.enqueue(_key(found), schedule.next(now_s) - now_s)
+        self.enqueue(key_of(found), schedule.next(now_s) - now_s)
         if due_s is None:
             return
         deadline_s = found["spec"].get("startingDeadlineSeconds")
@@ -167,10 +168,6 @@ def _conditions(job: Object) -> Any:
     return (job.get("status") or {}).get("conditions")
 
 
-def _is_finished(job: Object) -> bool:
-    return is_true(_conditions(job), "Complete") or is_true(_conditions(job), "Failed")
-
-
 def _reference(job: Object) -> dict[str, str]:
     metadata = job["metadata"]
     return {
@@ -181,7 +178,3 @@ def _reference(job: Object) -> dict[str, str]:
         "apiVersion": "batch/v1",
         "resourceVersion": metadata["resourceVersion"],
     }
-
-
-def _key(found: Object) -> Key:
-    return found["metadata"]["namespace"], found["metadata"]["name"]

@@ -20,7 +20,7 @@ from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.templates import encoded_pod
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, parsed_time_s, rfc3339
+from pocketkube.objects import Object, key_of, parsed_time_s, rfc3339
 from pocketkube.store.store import Event, decode
 
 _OURS = "kubernetes.io/job-controller"
@@ -86,7 +86,7 @@ class Jobs(PodOwner):
         else:
             self._start(job, status)
             yield from self._manage(job, status, tally)
-        self._write(key, job, status, verdict)
+        self._write(job, status, verdict)
 
     # Pods
 
@@ -127,7 +127,7 @@ class Jobs(PodOwner):
         deadline_s = job["spec"].get("activeDeadlineSeconds")
         if deadline_s is not None:
             left_s = parsed_time_s(status["startTime"]) + deadline_s - now_s
-            self.enqueue(_key(job), max(left_s, 0.0))
+            self.enqueue(key_of(job), max(left_s, 0.0))
 
     def _manage(self, job: Object, status: dict[str, Any], tally: Tally) -> Iterator[None]:
         """Create what is missing, after a pause if pods failed; delete what is too much."""
@@ -143,13 +143,13 @@ class Jobs(PodOwner):
             return
         pause_s = _pause_s(tally, self.api.now_s())
         if pause_s > 0:
-            self.enqueue(_key(job), pause_s)
+            self.enqueue(key_of(job), pause_s)
             return
         try:
             yield from self._create(job, tally, missing)
         except ApiError as error:
             if not is_terminating_namespace(error):
-                self._write(_key(job), job, status, None)
+                self._write(job, status, None)
                 raise
 
     def _create(self, job: Object, tally: Tally, missing: int) -> Iterator[None]:
@@ -169,12 +169,9 @@ class Jobs(PodOwner):
 
     # Status
 
-    def _write(
-        self, key: Key, job: Object, status: dict[str, Any], verdict: verdicts.Verdict | None
-    ) -> None:
-        newest = self.api.find(self.bucket, *key)
-        uid = job["metadata"]["uid"]
-        if newest is None or newest["metadata"]["uid"] != uid:
+    def _write(self, job: Object, status: dict[str, Any], verdict: verdicts.Verdict | None) -> None:
+        newest, uid = self.again(job), job["metadata"]["uid"]
+        if newest is None:
             return
         owned, tally = self.pods.owned(uid), self._tallies[uid]
         counts = {
@@ -216,10 +213,6 @@ class Jobs(PodOwner):
         with contextlib.suppress(ApiError):
             deleting = Deleting(propagation="Foreground", uid=job["metadata"]["uid"])
             self.api.delete(self._resource, *key, deleting)
-
-
-def _key(job: Object) -> Key:
-    return job["metadata"]["namespace"], job["metadata"]["name"]
 
 
 def _pause_s(tally: Tally, now_s: float) -> float:

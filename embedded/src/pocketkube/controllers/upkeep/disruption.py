@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pocketkube.api.matching.selectors import LabelSelector, selector_of
 from pocketkube.controllers.base import Controller, Key, Shared, Work
 from pocketkube.controllers.conditions import condition_of
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.templates import scaled_value
+from pocketkube.matching.selectors import LabelSelector, selector_of
 from pocketkube.objects import Object, controller_of, parsed_time_s, rfc3339
 from pocketkube.store.store import Event
 
@@ -134,7 +134,6 @@ class DisruptionBudgets(Controller):
 _SCALED = {
     "ReplicaSet": "replicasets.apps",
     "StatefulSet": "statefulsets.apps",
-    "ReplicationController": "replicationcontrollers",
 }
 
 

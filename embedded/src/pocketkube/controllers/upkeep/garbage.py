@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Shared
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object
+from pocketkube.objects import Object, drop_finalizer, drop_owners
 from pocketkube.store.store import Entry, Event
 
 _IGNORED = frozenset({"events", "events.events.k8s.io"})
@@ -186,23 +186,12 @@ class GarbageCollector(Controller):
             self.api.delete(resource, item.namespace, item.name, deleting)
 
     def _drop_owners(self, item: _Item, uids: set[str]) -> None:
-        def change(found: Object) -> None:
-            metadata = found["metadata"]
-            owners = [o for o in metadata.get("ownerReferences") or [] if o["uid"] not in uids]
-            metadata["ownerReferences"] = owners
-            if not owners:
-                del metadata["ownerReferences"]
-
-        self.api.amend(item.bucket, item.namespace, item.name, change)
+        place = (item.bucket, item.namespace, item.name)
+        self.api.amend(*place, lambda found: drop_owners(found, uids))
 
     def _drop_finalizer(self, item: _Item, finalizer: str) -> None:
-        def change(found: Object) -> None:
-            metadata = found["metadata"]
-            metadata["finalizers"] = [f for f in metadata["finalizers"] if f != finalizer]
-            if not metadata["finalizers"]:
-                del metadata["finalizers"]
-
-        self.api.amend(item.bucket, item.namespace, item.name, change)
+        place = (item.bucket, item.namespace, item.name)
+        self.api.amend(*place, lambda found: drop_finalizer(found, finalizer))
 
 
 def _tells(entry: Entry | None) -> bool:

@@ -135,11 +135,7 @@ def _conditions(left: dict[str, int], finalizers: Counter[str]) -> list[Conditio
         f"{finalizer} in {number} resource instances"
         for finalizer, number in sorted(finalizers.items())
     )
-    content = "All content successfully deleted, may be waiting on finalization"
     return [
-        _condition("DeletionDiscoveryFailure", "ResourcesDiscovered", _DISCOVERED, ""),
-        _condition("DeletionGroupVersionParsingFailure", "ParsedGroupVersions", _PARSED, ""),
-        _condition("DeletionContentFailure", "ContentDeleted", content, ""),
         _condition(
             "ContentRemaining",
             "SomeResourcesRemain",
@@ -153,10 +149,6 @@ def _conditions(left: dict[str, int], finalizers: Counter[str]) -> list[Conditio
             f"Some content in the namespace has finalizers remaining: {waiting}" if waiting else "",
         ),
     ]
-
-
-_DISCOVERED = "All resources successfully discovered"
-_PARSED = "All legacy kube types successfully parsed"
 
 
 def _condition(type_: str, reason: str, good: str, bad: str) -> Condition:

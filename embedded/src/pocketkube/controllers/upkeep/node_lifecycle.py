@@ -11,13 +11,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pocketkube.api.matching.node_rules import tolerates
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Shared, Work
 from pocketkube.controllers.conditions import condition_of
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, rfc3339
+from pocketkube.matching.node_rules import tolerates
+from pocketkube.objects import Object, key_of, rfc3339, say_disrupted
 from pocketkube.store.store import Event
 
 _PREFIX = "node.kubernetes.io/"
@@ -173,26 +173,14 @@ class TaintEviction(Controller):
             self.api.delete(self._pods_resource, metadata["namespace"], metadata["name"], deleting)
 
     def _explain(self, pod: Object) -> None:
-        now = rfc3339(self.api.now_s())
+        why, message = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
+        now_s = self.api.now_s()
 
         def change(found: Object) -> None:
-            status = found.setdefault("status", {})
-            conditions = status.get("conditions") or []
-            status["conditions"] = [
-                *(c for c in conditions if c["type"] != "DisruptionTarget"),
-                {
-                    "type": "DisruptionTarget",
-                    "observedGeneration": found["metadata"].get("generation", 1),
-                    "status": "True",
-                    "lastTransitionTime": now,
-                    "reason": "DeletionByTaintManager",
-                    "message": "Taint manager: deleting due to NoExecute taint",
-                },
-            ]
+            generation = found["metadata"].get("generation", 1)
+            say_disrupted(found, why, message, now_s, observedGeneration=generation)
 
-        metadata = pod["metadata"]
-        namespace, name = metadata["namespace"], metadata["name"]
-        self.api.amend("pods", namespace, name, change, subresource="status")
+        self.api.amend("pods", *key_of(pod), change, subresource="status")
 
 
 def _stays_for_s(

@@ -13,7 +13,7 @@ from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Shared
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, rfc3339
+from pocketkube.objects import Object, say_disrupted
 from pocketkube.store.store import Event
 
 FINISHED_MAX = 12_500
@@ -76,25 +76,13 @@ class PodGarbage(Controller):
         """Say in the status why the pod goes, for controllers that count failures."""
         if pod.finished:
             return
-        now = rfc3339(self.api.now_s())
+        why, message = "DeletionByPodGC", "PodGC: node no longer exists"
+        now_s = self.api.now_s()
 
         def change(found: Object) -> None:
-            status = found.setdefault("status", {})
-            status["phase"] = "Failed"
-            conditions = [
-                c for c in status.get("conditions") or [] if c["type"] != "DisruptionTarget"
-            ]
-            conditions.append(
-                {
-                    "type": "DisruptionTarget",
-                    "observedGeneration": found["metadata"].get("generation", 1),
-                    "status": "True",
-                    "lastTransitionTime": now,
-                    "reason": "DeletionByPodGC",
-                    "message": "PodGC: node no longer exists",
-                }
-            )
-            status["conditions"] = conditions
+            generation = found["metadata"].get("generation", 1)
+            say_disrupted(found, why, message, now_s, observedGeneration=generation)
+            found["status"]["phase"] = "Failed"
 
         self.api.amend("pods", pod.namespace, pod.name, change, subresource="status")
 

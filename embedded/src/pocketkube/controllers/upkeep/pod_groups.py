@@ -11,7 +11,7 @@ from typing import Any
 
 from pocketkube.controllers.base import SETTLE_S, Controller, Work
 from pocketkube.controllers.pod_table import PodFacts
-from pocketkube.objects import Object
+from pocketkube.objects import drop_finalizer
 from pocketkube.store.store import Event
 
 _BUCKET = "podgroups.scheduling.k8s.io"
@@ -41,13 +41,6 @@ class PodGroupProtection(Controller):
             return None
         if any(not pod.finished for pod in self.pods.of_gang.get(key, {}).values()):
             return None
-        self.api.amend(_BUCKET, entry.namespace, entry.name, _release)
+        place = (_BUCKET, entry.namespace, entry.name)
+        self.api.amend(*place, lambda found: drop_finalizer(found, _FINALIZER))
         return None
-
-
-def _release(found: Object) -> None:
-    metadata = found["metadata"]
-    finalizers = [f for f in metadata.get("finalizers") or [] if f != _FINALIZER]
-    metadata["finalizers"] = finalizers
-    if not finalizers:
-        del metadata["finalizers"]

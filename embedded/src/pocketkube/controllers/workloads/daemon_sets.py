@@ -9,14 +9,14 @@ import copy
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pocketkube.api.matching.node_rules import fits, untolerated
-from pocketkube.controllers.base import Key, Shared
+from pocketkube.controllers.base import Shared
 from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.templates import encoded_pod, scaled_value
 from pocketkube.controllers.workloads import revisions
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, annotations_of, parsed_time_s
+from pocketkube.matching.node_rules import fits, untolerated
+from pocketkube.objects import Object, annotations_of
 from pocketkube.store.store import Event, decode
 
 _HASH_LABEL = "controller-revision-hash"
@@ -107,7 +107,7 @@ class DaemonSets(PodOwner):
             used.add(newest["metadata"]["name"])
             revisions.forget_old(self.api, found, history, used)
         places = yield from self._places(found)
-        self._write(key, found, places, hash_)
+        self._write(found, places, hash_)
 
     def _places(self, found: Object) -> Generator[None, None, _Places]:
         """Look at all nodes, in turns: there may be many."""
@@ -169,7 +169,7 @@ class DaemonSets(PodOwner):
         old: list[PodFacts] = []
         for node in places.desired:
             pods = places.pods.get(node, [])
-            available = any(self._is_available(found, pod) for pod in pods)
+            available = any(self.is_available(found, pod) for pod in pods)
             unavailable += not available
             outdated = [p for p in pods if p.active and p.labels.get(_HASH_LABEL) != hash_]
             (old if available else broken).extend(outdated)
@@ -177,25 +177,14 @@ class DaemonSets(PodOwner):
             self.delete_pod(found, pod)
             yield
 
-    def _is_available(self, found: Object, pod: PodFacts) -> bool:
-        if not pod.ready or not pod.active:
-            return False
-        min_ready_s = found["spec"].get("minReadySeconds", 0)
-        if not min_ready_s or not pod.ready_since:
-            return True
-        left_s = parsed_time_s(pod.ready_since) + float(min_ready_s) - self.api.now_s()
-        if left_s > 0:
-            self.enqueue((pod.namespace, pod.owner_name), left_s)
-        return left_s <= 0
-
-    def _write(self, key: Key, found: Object, places: _Places, hash_: str) -> None:
-        newest = self.api.find(self.bucket, *key)
-        if newest is None or newest["metadata"]["uid"] != found["metadata"]["uid"]:
+    def _write(self, found: Object, places: _Places, hash_: str) -> None:
+        newest = self.again(found)
+        if newest is None:
             return
         desired = set(places.desired)
         on_desired = [pods for node, pods in places.pods.items() if node in desired]
         ready = [[pod for pod in pods if pod.ready and pod.active] for pods in on_desired]
-        available = sum(any(self._is_available(found, p) for p in pods) for pods in ready)
+        available = sum(any(self.is_available(found, p) for p in pods) for pods in ready)
         # The pod that counts on a node is the oldest, as upstream sorts them.
         updated = sum(_oldest(p).labels.get(_HASH_LABEL) == hash_ for p in on_desired)
         status: dict[str, Any] = {

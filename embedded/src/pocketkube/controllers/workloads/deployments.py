@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from pocketkube.api.matching.selectors import selector_of
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Key, Shared, Work
 from pocketkube.controllers.conditions import condition_of, with_condition
 from pocketkube.controllers.templates import owner_reference, template_hash
 from pocketkube.controllers.workloads import deployment_steps as steps
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, annotations_of, controller_of, labels_of
+from pocketkube.matching.selectors import selector_of
+from pocketkube.objects import Object, annotations_of, controller_of, key_of, labels_of
 from pocketkube.store.store import Event
 
 _SETS = "replicasets.apps"
@@ -246,7 +246,7 @@ class Deployments(Controller):
             annotations[steps.REVISION] = str(revision)
 
         # As a write to the status, because an annotation else makes a new generation.
-        stored = self.api.amend(_DEPLOYMENTS, *_key(found), change, subresource="status")
+        stored = self.api.amend(_DEPLOYMENTS, *key_of(found), change, subresource="status")
         if stored is not None:
             found["metadata"] = stored["metadata"]
 
@@ -287,9 +287,5 @@ class Deployments(Controller):
                 "DeploymentResumed",
             ):
                 left_s = steps.seconds_to_deadline(found, current, now_s)
-                self.enqueue(_key(found), max(left_s, 0) + 1)
+                self.enqueue(key_of(found), max(left_s, 0) + 1)
         self.write_status(_DEPLOYMENTS, found, status)
-
-
-def _key(obj: Object) -> Key:
-    return obj["metadata"]["namespace"], obj["metadata"]["name"]

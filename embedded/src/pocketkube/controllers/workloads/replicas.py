@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: as many pods as wanted.
+"""ReplicaSets: as many pods as wanted.
 
 Source: ``pkg/controller/replicaset`` of Kubernetes 1.36, and what a real one was seen to write.
 """
@@ -6,16 +6,13 @@ Source: ``pkg/controller/replicaset`` of Kubernetes 1.36, and what a real one wa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from pocketkube.api.matching.selectors import LabelSelector, selector_of
-from pocketkube.controllers.base import Key
 from pocketkube.controllers.conditions import with_condition
 from pocketkube.controllers.owning import PodOwner, deletion_order, is_terminating_namespace
-from pocketkube.controllers.pod_table import Owned
 from pocketkube.controllers.templates import encoded_pod
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, parsed_time_s, rfc3339
+from pocketkube.objects import Object, rfc3339
 from pocketkube.store.store import decode
 
 
@@ -26,7 +23,6 @@ class ReplicaSets(PodOwner):
     bucket = "replicasets.apps"
     kind = "ReplicaSet"
     component = "replicaset-controller"
-    counts_terminating: ClassVar[bool] = True
 
     def reconcile(self, key: Any) -> Iterator[None]:
         """Bring one ReplicaSet nearer to its replicas, then write its status."""
@@ -38,11 +34,11 @@ class ReplicaSets(PodOwner):
             try:
                 yield from self._manage(found)
             except ApiError as error:
-                self._update_status(key, found, error)
+                self._update_status(found, error)
                 if is_terminating_namespace(error):
                     return
                 raise
-        self._update_status(key, found, None)
+        self._update_status(found, None)
 
     def _manage(self, found: Object) -> Iterator[None]:
         uid, wanted = found["metadata"]["uid"], found["spec"].get("replicas", 1)
@@ -60,15 +56,14 @@ class ReplicaSets(PodOwner):
                 self.delete_pod(found, pod)
                 yield
 
-    def _update_status(self, key: Key, found: Object, error: ApiError | None) -> None:
-        newest = self.api.find(self.bucket, *key)
-        if newest is None or newest["metadata"]["uid"] != found["metadata"]["uid"]:
+    def _update_status(self, found: Object, error: ApiError | None) -> None:
+        newest = self.again(found)
+        if newest is None:
             return
         owned = self.pods.owned(newest["metadata"]["uid"])
-        min_ready_s = newest["spec"].get("minReadySeconds", 0)
-        available, later_s = available_of(owned, min_ready_s, self.api.now_s())
-        if later_s is not None:
-            self.enqueue(key, later_s)
+        available = owned.ready
+        if newest["spec"].get("minReadySeconds", 0):
+            available = sum(self.is_available(newest, pod) for pod in owned.pods.values())
         status: dict[str, Any] = {"replicas": owned.active}
         counts = {
             "fullyLabeledReplicas": owned.active,
@@ -76,8 +71,7 @@ class ReplicaSets(PodOwner):
             "availableReplicas": available,
         }
         status |= {field: number for field, number in counts.items() if number}
-        if self.counts_terminating:
-            status["terminatingReplicas"] = owned.terminating
+        status["terminatingReplicas"] = owned.terminating
         status["observedGeneration"] = found["metadata"].get("generation", 0)
         conditions = self._conditions(newest, error)
         if conditions:
@@ -96,33 +90,3 @@ class ReplicaSets(PodOwner):
             "message": error.message,
         }
         return with_condition(old, condition)
-
-
-class ReplicationControllers(ReplicaSets):
-    """The same for the older kind, whose selector is a plain mapping."""
-
-    buckets = ("replicationcontrollers",)
-    bucket = "replicationcontrollers"
-    kind = "ReplicationController"
-    component = "replication-controller"
-    counts_terminating = False
-
-    def selector(self, obj: Object) -> LabelSelector:
-        """Return its selector, which is a plain mapping."""
-        return selector_of({"matchLabels": obj["spec"].get("selector") or {}})
-
-
-def available_of(owned: Owned, min_ready_s: int, now_s: float) -> tuple[int, float | None]:
-    """Return how many pods are ready for long enough, and in how many seconds one more will be."""
-    if min_ready_s <= 0:
-        return owned.ready, None
-    available, later_s = 0, None
-    for pod in owned.pods.values():
-        if not pod.ready or not pod.active:
-            continue
-        left_s = min_ready_s - (now_s - parsed_time_s(pod.ready_since)) if pod.ready_since else 0
-        if left_s <= 0:
-            available += 1
-        else:
-            later_s = left_s if later_s is None else min(later_s, left_s)
-    return available, later_s

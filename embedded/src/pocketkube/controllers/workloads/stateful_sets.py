@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pocketkube.controllers.base import Key
 from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.workloads import revisions, stateful_pods
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, parsed_time_s
+from pocketkube.objects import Object
 
 _HASH_LABEL = "controller.kubernetes.io/hash"
 REVISION_LABEL = "controller-revision-hash"
@@ -46,18 +45,18 @@ class StatefulSets(PodOwner):
         history = revisions.history_of(self.api, found)
         if "deletionTimestamp" in found["metadata"]:
             if history:
-                self._write(key, self._plan(found, history[-1], history))
+                self._write(self._plan(found, history[-1], history))
             return
         update = revisions.newest(self.api, found, history, _HASH_LABEL)
         plan = self._plan(found, update, history)
         try:
             yield from self._manage(plan)
         except ApiError as error:
-            self._write(key, plan)
+            self._write(plan)
             if is_terminating_namespace(error):
                 return
             raise
-        self._write(key, plan)
+        self._write(plan)
         used = {pod.labels.get(REVISION_LABEL, "") for pod in plan.pods.values()}
         used |= {plan.current["metadata"]["name"], update["metadata"]["name"]}
         revisions.forget_old(self.api, found, history, used)
@@ -92,7 +91,7 @@ class StatefulSets(PodOwner):
                     return
                 self._create(plan, ordinal)
                 yield
-            if plan.ordered and not self._is_available(found, pod):
+            if plan.ordered and not (pod and self.is_available(found, pod)):
                 return
         surplus = sorted((o for o in plan.pods if not start <= o < start + replicas), reverse=True)
         for ordinal in surplus:
@@ -118,20 +117,8 @@ class StatefulSets(PodOwner):
                 self._delete(plan, pod)
                 yield
                 return
-            if not self._is_available(plan.found, pod):
+            if not self.is_available(plan.found, pod):
                 return
-
-    def _is_available(self, found: Object, pod: PodFacts | None) -> bool:
-        """Tell whether a pod is ready for long enough, so that the next one may follow."""
-        if pod is None or not pod.active or not pod.ready:
-            return False
-        min_ready_s = found["spec"].get("minReadySeconds", 0)
-        if not min_ready_s or not pod.ready_since:
-            return True
-        left_s = parsed_time_s(pod.ready_since) + float(min_ready_s) - self.api.now_s()
-        if left_s > 0:
-            self.enqueue(_key(found), left_s)
-        return left_s <= 0
 
     def _create(self, plan: _Plan, ordinal: int) -> None:
         found = plan.found
@@ -174,9 +161,9 @@ class StatefulSets(PodOwner):
 
     # Status
 
-    def _write(self, key: Key, plan: _Plan) -> None:
-        newest = self.api.find(self.bucket, *key)
-        if newest is None or newest["metadata"]["uid"] != plan.found["metadata"]["uid"]:
+    def _write(self, plan: _Plan) -> None:
+        newest = self.again(plan.found)
+        if newest is None:
             return
         plan = plan._replace(pods=self._ordinals(newest))
         current, update = plan.current["metadata"]["name"], plan.update["metadata"]["name"]
@@ -194,7 +181,7 @@ class StatefulSets(PodOwner):
             counts["currentReplicas"] = counts["updatedReplicas"]
         status: dict[str, Any] = {
             "replicas": len(pods),
-            "availableReplicas": sum(self._is_available(newest, pod) for pod in ready),
+            "availableReplicas": sum(self.is_available(newest, pod) for pod in ready),
             "observedGeneration": plan.found["metadata"].get("generation", 0),
             "currentRevision": current,
             "updateRevision": update,
@@ -206,7 +193,3 @@ class StatefulSets(PodOwner):
 
 def _revision(pod: PodFacts) -> str:
     return pod.labels.get(REVISION_LABEL, "")
-
-
-def _key(obj: Object) -> Key:
-    return obj["metadata"]["namespace"], obj["metadata"]["name"]

@@ -55,11 +55,11 @@ RULES: Mapping[str, Rules] = {
     "endpointslices.discovery.k8s.io": services.ENDPOINT_SLICES,
     "ingresses.networking.k8s.io": others.INGRESSES,
     "ingressclasses.networking.k8s.io": others.WITH_GENERATION,
-    "networkpolicies.networking.k8s.io": others.NETWORK_POLICIES,
+    "networkpolicies.networking.k8s.io": others.WITH_GENERATION,
     "runtimeclasses.node.k8s.io": others.RUNTIME_CLASSES,
     "poddisruptionbudgets.policy": others.BUDGETS,
-    "clusterrolebindings.rbac.authorization.k8s.io": others.CLUSTER_ROLE_BINDINGS,
-    "clusterroles.rbac.authorization.k8s.io": others.CLUSTER_ROLES,
+    "clusterrolebindings.rbac.authorization.k8s.io": others.ROLE_BINDINGS,
+    "clusterroles.rbac.authorization.k8s.io": others.ROLES,
     "rolebindings.rbac.authorization.k8s.io": others.ROLE_BINDINGS,
     "roles.rbac.authorization.k8s.io": others.ROLES,
     "deviceclasses.resource.k8s.io": others.WITH_GENERATION,
@@ -69,14 +69,13 @@ RULES: Mapping[str, Rules] = {
     "podgroups.scheduling.k8s.io": scheduling.POD_GROUPS,
     "priorityclasses.scheduling.k8s.io": scheduling.CLASSES,
     "workloads.scheduling.k8s.io": scheduling.WORKLOADS,
-    "csidrivers.storage.k8s.io": others.DRIVERS,
     "storageclasses.storage.k8s.io": volumes.STORAGE_CLASSES,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.RULES,
     "flowschemas.flowcontrol.apiserver.k8s.io": others.WITH_GENERATION,
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": others.WITH_GENERATION,
     **{
         f"{plural}.storage.k8s.io": others.versioned("storage.k8s.io", plural, has_generation=False)
-        for plural in ("csinodes", "csistoragecapacities", "volumeattachments")
+        for plural in ("csidrivers", "csinodes", "csistoragecapacities", "volumeattachments")
     },
     **{
         f"{plural}.{_ADMISSION}": others.versioned(_ADMISSION, plural, has_generation=True)

@@ -58,13 +58,6 @@ def at_most_all(value: Number, field: str) -> list[Cause]:
     return []
 
 
-def is_zero(value: Number) -> bool:
-    """Tell whether a number or percentage is none at all."""
-    if isinstance(value, str):
-        return not _PERCENT(value) or int(value[:-1]) == 0
-    return not value
-
-
 def needs_version(group: str, plural: str) -> Callable[..., None]:
     """Return a hook that refuses updates without resourceVersion, for kinds that accept none.
 

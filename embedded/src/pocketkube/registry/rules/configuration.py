@@ -13,11 +13,11 @@ from pocketkube.causes import forbidden, immutable, invalid, too_long
 from pocketkube.errors import Cause
 from pocketkube.names import config_key, invalid_text
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of, with_status
 from pocketkube.registry.rules.pods.pod_defaults import default_template
 from pocketkube.registry.rules.pods.pod_spec import template_causes
+from pocketkube.schema.quantities import canonical_list
 
 _BYTES_MAX = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pocketkube.causes import NEGATIVE, forbidden, invalid, one_of, shown
+from pocketkube.causes import NEGATIVE, forbidden, invalid, one_of
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key, label_value
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list, nano_units
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
 from pocketkube.registry.rules.pods.pod_placement import TAINT_EFFECTS
+from pocketkube.schema.quantities import canonical_list, nano_units
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _FINALIZER = "kubernetes"
@@ -77,21 +77,13 @@ def _node_causes(node: Object) -> list[Cause]:
 
 def _taint_causes(taints: list[dict[str, Any]], field: str) -> list[Cause]:
     causes: list[Cause] = []
-    seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         at = f"{field}[{index}]"
-        key, effect = taint.get("key", ""), taint.get("effect", "")
-        causes += invalid_text(f"{at}.key", key, label_key)
+        causes += invalid_text(f"{at}.key", taint.get("key", ""), label_key)
         wrong = label_value(taint.get("value", ""))
         if wrong:
             causes.append(invalid(f"{at}.value", taint["value"], ";".join(wrong)))
-        causes += one_of(f"{at}.effect", effect, TAINT_EFFECTS)
-        if (key, effect) in seen:
-            value = {"Key": key, "Value": taint.get("value", ""), "Effect": effect}
-            text = shown({**value, "TimeAdded": taint.get("timeAdded")})
-            message = f"Duplicate value: {text}: taints must be unique by key and effect pair"
-            causes.append(Cause("FieldValueDuplicate", message, at))
-        seen.add((key, effect))
+        causes += one_of(f"{at}.effect", taint.get("effect", ""), TAINT_EFFECTS)
     return causes
 
 

@@ -15,7 +15,6 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list
 from pocketkube.registry.rules.base import Rules
 from pocketkube.registry.rules.common import (
     at_most_all,
@@ -27,6 +26,7 @@ from pocketkube.registry.rules.common import (
     with_status,
 )
 from pocketkube.registry.rules.selectors import label_selector_causes
+from pocketkube.schema.quantities import canonical_list
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
@@ -81,27 +81,6 @@ def _default_autoscaler(obj: Object) -> None:
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
-def _default_policy(obj: Object) -> None:
-    spec = spec_of(obj)
-    set_default(spec, "podSelector", {})
-    for field in ("ingress", "egress"):
-        for rule in spec.get(field) or ():
-            for port in rule.get("ports") or ():
-                set_default(port, "protocol", "TCP")
-    if not spec.get("policyTypes"):
-        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
-
-
-def _default_driver(obj: Object) -> None:
-    spec = spec_of(obj)
-    set_default(spec, "attachRequired", True)
-    set_default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType")
-    for field in ("podInfoOnMount", "requiresRepublish", "seLinuxMount", "storageCapacity"):
-        set_default(spec, field, False)
-    if not spec.get("volumeLifecycleModes"):
-        spec["volumeLifecycleModes"] = ["Persistent"]
-
-
 def _default_runtime_class(obj: Object) -> None:
     canonical_list((obj.get("overhead") or {}).get("podFixed") or {})
 
@@ -141,13 +120,8 @@ LEASES = Rules(
     prepare_update=needs_version("coordination.k8s.io", "leases"),
 )
 ROLES = Rules(defaults=_default_role, name_is="path-segment")
-CLUSTER_ROLES = Rules(defaults=_default_role, name_is="path-segment")
+"""Of roles and cluster roles; as ``ROLE_BINDINGS`` of both kinds of bindings."""
 ROLE_BINDINGS = Rules(
-    defaults=_default_binding,
-    validate_update=_binding_update_causes,
-    name_is="path-segment",
-)
-CLUSTER_ROLE_BINDINGS = Rules(
     defaults=_default_binding,
     validate_update=_binding_update_causes,
     name_is="path-segment",
@@ -156,11 +130,7 @@ AUTOSCALERS = Rules(
     defaults=_default_autoscaler,
     prepare_create=with_status({"currentMetrics": None, "desiredReplicas": 0}),
 )
-NETWORK_POLICIES = Rules(defaults=_default_policy, has_generation=True)
 INGRESSES = Rules(prepare_create=with_status({"loadBalancer": {}}), has_generation=True)
-DRIVERS = Rules(
-    defaults=_default_driver, prepare_update=needs_version("storage.k8s.io", "csidrivers")
-)
 RUNTIME_CLASSES = Rules(
     defaults=_default_runtime_class,
     prepare_update=needs_version("node.k8s.io", "runtimeclasses"),

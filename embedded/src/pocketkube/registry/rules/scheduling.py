@@ -21,7 +21,7 @@ from pocketkube.causes import (
 from pocketkube.errors import Cause
 from pocketkube.errors import forbidden as forbidden_request
 from pocketkube.names import dns_label, invalid_text, label_key
-from pocketkube.objects import Object
+from pocketkube.objects import Object, add_finalizer
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of
 from pocketkube.registry.rules.pods.pod_admission import PRIORITY_CLASSES, priority_class_of
@@ -93,9 +93,7 @@ def _default_group(obj: Object) -> None:
 def _prepare_group(obj: Object, around: Surroundings) -> None:
     """Protect the group while it has pods, resolve its priority, find its Workload."""
     metadata, spec = obj["metadata"], obj["spec"]
-    finalizers = metadata.get("finalizers") or []
-    if GROUP_FINALIZER not in finalizers:
-        metadata["finalizers"] = [*finalizers, GROUP_FINALIZER]
+    add_finalizer(obj, GROUP_FINALIZER)
     obj["status"] = {}
     _set_priority(obj, spec, around)
     wanted = ((spec.get("podGroupTemplateRef") or {}).get("workload")) or {}

@@ -1,4 +1,4 @@
-"""Checks of label selectors and node selectors, and whether a selector matches labels.
+"""Checks of label selectors and node selectors.
 
 Source: k8s.io/apimachinery ``apis/meta/v1/validation`` and kubernetes ``core/validation`` of 1.36.
 """
@@ -103,23 +103,3 @@ def node_selector_causes(
     for index, term in enumerate(terms):
         causes += node_term_causes(term, f"{where}[{index}]", any_value=any_value)
     return causes
-
-
-def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Tell whether a LabelSelector selects labels; None selects nothing, an empty one all."""
-    if selector is None:
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_meets(one, labels) for one in selector.get("matchExpressions") or ())
-
-
-def _meets(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator = requirement.get("key", ""), requirement.get("operator")
-    if operator == "Exists":
-        return key in labels
-    if operator == "DoesNotExist":
-        return key not in labels
-    inside = labels.get(key) in (requirement.get("values") or ())
-    return inside if operator == "In" else not inside

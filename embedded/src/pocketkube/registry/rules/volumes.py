@@ -11,10 +11,10 @@ from typing import Any
 from pocketkube.causes import forbidden, immutable, one_of, required, unsupported
 from pocketkube.errors import Cause
 from pocketkube.names import dns_subdomain, invalid_text
-from pocketkube.objects import Object, rfc3339
-from pocketkube.registry.quantities import canonical_list, nano_units
+from pocketkube.objects import Object, add_finalizer, rfc3339
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import set_default, spec_of, text_of
+from pocketkube.schema.quantities import canonical_list, nano_units
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")
@@ -42,14 +42,8 @@ def default_claim(claim: Object) -> None:
         canonical_list(spec["resources"].get(field) or {})
 
 
-def _protect(obj: Object, finalizer: str) -> None:
-    finalizers = obj["metadata"].get("finalizers") or []
-    if finalizer not in finalizers:
-        obj["metadata"]["finalizers"] = [*finalizers, finalizer]
-
-
 def _prepare_claim(obj: Object, around: Surroundings) -> None:
-    _protect(obj, "kubernetes.io/pvc-protection")
+    add_finalizer(obj, "kubernetes.io/pvc-protection")
     obj["status"] = {"phase": "Pending"}
     if obj["spec"].get("storageClassName") is None:
         classes = around.find_all("storageclasses.storage.k8s.io")
@@ -127,7 +121,7 @@ def _default_volume(obj: Object) -> None:
 
 
 def _prepare_volume(obj: Object, around: Surroundings) -> None:
-    _protect(obj, "kubernetes.io/pv-protection")
+    add_finalizer(obj, "kubernetes.io/pv-protection")
     obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": rfc3339(around.now_s())}
 
 

@@ -12,9 +12,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pocketkube.causes import duplicate, invalid, required
+from pocketkube.causes import duplicate
 from pocketkube.errors import Cause
-from pocketkube.names import dns_1035_label
 from pocketkube.schema.custom.crd_checks import value_causes
 from pocketkube.schema.shape import Merge, Shape, Type
 
@@ -53,7 +52,6 @@ def _shape(schema: Schema, metadata: Shape) -> Shape:
     if shape.type is Type.OBJECT:
         properties = schema.get("properties") or {}
         shape.fields = {key: _shape(one, metadata) for key, one in properties.items()}
-        shape.required = frozenset(schema.get("required") or ())
         shape.merge = _map_merge(schema)
         if schema.get("x-kubernetes-embedded-resource"):
             shape.embedded = True
@@ -154,7 +152,6 @@ def _items(value: Any, shape: Shape) -> Iterator[tuple[Any, Any]]:
 def causes(value: Any, shape: Shape) -> list[Cause]:
     """Return everything that is wrong with an object, pruned and defaulted before."""
     found = value_causes(value, shape.schema, "") if shape.schema is not None else []
-    found += _embedded_causes(value, shape, "", is_root=True)
     found += _list_causes(value, shape, "")
     return found
 
@@ -167,37 +164,6 @@ def _children(value: Any, shape: Shape, path: str) -> Iterator[tuple[Any, Shape,
     elif shape.item is not None:
         for key, one in _items(value, shape):
             yield one, shape.item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
-
-
-def _embedded_causes(value: Any, shape: Shape, path: str, *, is_root: bool = False) -> list[Cause]:
-    """Check apiVersion and kind of objects inside objects."""
-    found: list[Cause] = []
-    if shape.embedded and not is_root and isinstance(value, dict):
-        found += _api_version_causes(value.get("apiVersion"), f"{path}.apiVersion")
-        found += _kind_causes(value.get("kind"), f"{path}.kind")
-    for one, inner, where in _children(value, shape, path):
-        found += _embedded_causes(one, inner, where)
-    return found
-
-
-def _api_version_causes(value: Any, path: str) -> list[Cause]:
-    if value is None:
-        return [required(path)]
-    if not value:
-        return [invalid(path, value, "must not be empty")]
-    if str(value).count("/") > 1:
-        return [invalid(path, value, f"unexpected GroupVersion string: {value}")]
-    return []
-
-
-def _kind_causes(value: Any, path: str) -> list[Cause]:
-    if value is None:
-        return [required(path)]
-    if not value:
-        return [invalid(path, value, "must not be empty")]
-    wrong = dns_1035_label(str(value).lower())
-    why = "may have mixed case, but should otherwise match: "
-    return [invalid(path, value, why + ", ".join(wrong))] if wrong else []
 
 
 def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
@@ -217,21 +183,3 @@ def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
     for one, inner, where in _children(value, shape, path):
         found += _list_causes(one, inner, where)
     return found
-
-
-def unknown_paths(value: Any, shape: Shape, path: str = "") -> list[str]:
-    """Return the paths of the fields that ``pruned`` would drop, sorted."""
-    found: list[str] = []
-    if isinstance(value, dict) and shape.type is Type.OBJECT:
-        for key, one in value.items():
-            where = f"{path}.{key}" if path else key
-            field = shape.fields.get(key)
-            if field is not None:
-                found += unknown_paths(one, field, where)
-            elif not shape.preserve_unknown:
-                found.append(where)
-    elif shape.item is not None:
-        for key, one in _items(value, shape):
-            where = f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
-            found += unknown_paths(one, shape.item, where)
-    return sorted(found) if not path else found

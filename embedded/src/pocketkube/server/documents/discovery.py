@@ -6,7 +6,6 @@ aggregated. Pure functions. Source: the real server's answers; the recorded ones
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,13 +14,11 @@ import msgspec
 from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
-from pocketkube.schema.resource import Resource, Subresource
+from pocketkube.schema.resource import Resource, Subresource, version_rank
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _JSON = "application/json"
 _ANY = frozenset({"*/*", "application/*", _JSON})
-_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
-_STAGES = {"": 2, "beta": 1, "alpha": 0}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _OTHER_PATHS = (
     "/healthz",
@@ -98,7 +95,7 @@ def groups_of(resources: Iterable[Resource], document: Document) -> Groups:
     for name in names:
         known = recorded[name]["versions"] if name in recorded else []
         first = [entry["version"] for entry in known]
-        others = sorted(found[name].keys() - set(first), key=_stability, reverse=True)
+        others = sorted(found[name].keys() - set(first), key=version_rank, reverse=True)
         ordered = [version for version in first if version in found[name]] + others
         result[name] = {version: _sorted(found[name][version]) for version in ordered}
     return result
@@ -106,14 +103,6 @@ def groups_of(resources: Iterable[Resource], document: Document) -> Groups:
 
 def _sorted(resources: list[Resource]) -> list[Resource]:
     return sorted(resources, key=lambda resource: resource.plural)
-
-
-def _stability(version: str) -> tuple[int, int, int, int, str]:
-    """Order versions as Kubernetes does; what has another form comes last, by name."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (0, 0, 0, 0, "".join(chr(0x10FFFF - ord(letter)) for letter in version))
-    return (1, _STAGES[match[2] or ""], int(match[1]), int(match[3] or 0), "")
 
 
 def paths(groups: Groups) -> list[str]:

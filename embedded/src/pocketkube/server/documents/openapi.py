@@ -1,8 +1,8 @@
 """The OpenAPI documents: version 3 by group and version, and an empty version 2.
 
 In: what is registered, the recorded schemas, the CRDs' schemas. Out: documents with the structure
-that kubectl (explain, apply, dry runs) and code generators look at: components, and paths with
-their verbs, kinds, parameters and bodies. They hold no prose, except that of CRDs.
+that kubectl looks at (explain, apply, dry runs): components of kinds, and paths to read and patch
+them. Not what else a generator of code needs; no prose, except that of CRDs.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import msgspec
 
 from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
-from pocketkube.schema.document import GVK, Document
+from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 from pocketkube.server.documents import discovery
 from pocketkube.server.documents.openapi_custom import custom_schemas
-from pocketkube.server.documents.openapi_paths import DISCOVERY_KINDS, discovery_path, paths_of
+from pocketkube.server.documents.openapi_paths import paths_of
 
 _JSON = "application/json"
 _REF = "#/components/schemas/"
 _INDEX = "/openapi/v3"
 _ANY = ("application/json", "application/*", "*/*")
-_SHARED = ("DeleteOptions", "WatchEvent")  # the document names all groups' kinds of them
-_WATCH_EVENT = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PROTOBUF_ACCEPTED = "application/com.github.proto-openapi.spec.v2"
 
@@ -64,7 +62,7 @@ def _check_accept(accept: str) -> None:
 def index(groups: discovery.Groups, document: Document) -> dict[str, Any]:
     """Return the paths of all documents. A changed hash tells clients to read one anew."""
     entries = {}
-    for path in ["api", "apis", "version", *_versions(groups)]:
+    for path in _versions(groups):
         custom = _custom_resources(path, groups)
         schemas = [custom_schemas(resource) for resource in custom]
         told = msgspec.json.encode([path, document.version["gitVersion"], schemas], order="sorted")
@@ -74,12 +72,11 @@ def index(groups: discovery.Groups, document: Document) -> dict[str, Any]:
 
 
 def _versions(groups: discovery.Groups) -> list[str]:
-    found = []
-    for name, versions in groups.items():
-        if name and not any(r.crd for resources in versions.values() for r in resources):
-            found.append(f"apis/{name}")
-        found += [f"apis/{name}/{version}" if name else f"api/{version}" for version in versions]
-    return found
+    return [
+        f"apis/{name}/{version}" if name else f"api/{version}"
+        for name, versions in groups.items()
+        for version in versions
+    ]
 
 
 def _resources(path: str, groups: discovery.Groups) -> list[Resource]:
@@ -94,22 +91,13 @@ def _custom_resources(path: str, groups: discovery.Groups) -> list[Resource]:
 
 
 def version_3(path: str, groups: discovery.Groups, document: Document) -> dict[str, Any] | None:
-    """Return the document of ``apis/apps/v1``, ``apis/apps``, ``api`` or ``version``; or None."""
+    """Return the document of a group's version, ``apis/apps/v1`` or ``api/v1``; None: none such."""
     resources = _resources(path, groups)
-    if resources:
-        paths = {url: item for resource in resources for url, item in _paths(resource, document)}
-        if not any(resource.crd for resource in resources):
-            paths |= discovery_path(path)
-    elif path in DISCOVERY_KINDS or (path.count("/") == 1 and path.removeprefix("apis/") in groups):
-        paths = discovery_path(path)
-    else:
+    if not resources:
         return None
+    paths = {url: item for resource in resources for url, item in _paths(resource, document)}
     schemas = _with_custom(resources, document)
-    group_version = (resources[0].group, resources[0].version) if resources else ("", "")
-    watched = any("watch" in resource.verbs and not resource.crd for resource in resources)
-    start = [paths, {"$ref": f"{_REF}{_WATCH_EVENT}"}] if watched else paths
-    names = _reach(start, schemas)
-    used = {name: _of_version(name, schemas[name], group_version) for name in names}
+    used = {name: schemas[name] for name in _reach(paths, schemas)}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": f"v{_short_version(document)}"},
@@ -123,13 +111,10 @@ def _short_version(document: Document) -> str:
 
 
 def _paths(resource: Resource, document: Document) -> Iterable[tuple[str, dict[str, Any]]]:
-    def name_of(group: str, version: str, kind: str) -> str:
-        return document.schema_name(group, version, kind)
-
     if resource.crd:
-        return paths_of(resource, next(iter(custom_schemas(resource))), name_of)
+        return paths_of(resource, next(iter(custom_schemas(resource))))
     own = document.schema_name(resource.group, resource.version, resource.kind)
-    return paths_of(resource, own, name_of)
+    return paths_of(resource, own)
 
 
 def _with_custom(resources: Iterable[Resource], document: Document) -> Mapping[str, Any]:
@@ -162,17 +147,6 @@ def _references(value: Any) -> Iterable[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _references(inner)
-
-
-def _of_version(
-    name: str, schema: dict[str, Any], group_version: tuple[str, str]
-) -> dict[str, Any]:
-    """Leave, of the kinds that all groups have, those of the core group and of this version."""
-    if not name.endswith(_SHARED):
-        return schema
-    wanted = (("", "v1"), group_version)
-    kinds = [kind for kind in schema.get(GVK, ()) if (kind["group"], kind["version"]) in wanted]
-    return {**schema, GVK: kinds}
 
 
 def empty_version_2(document: Document) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object, name_of
 from pocketkube.server.tables import pod_cells
 from pocketkube.server.tables.event_cells import event
@@ -23,7 +24,6 @@ from pocketkube.server.tables.words import (
     condition,
     containers,
     labels,
-    selector,
     since,
 )
 from pocketkube.server.tables.written_cells import WRITTEN
@@ -98,7 +98,9 @@ _VERBS: Mapping[str, Callable[[list[str], str], Cell]] = {
     "ratio": lambda paths, _: lambda obj, __: ["/".join(str(at(obj, path) or 0) for path in paths)],
     "count": lambda paths, _: lambda obj, __: [sum(len(at(obj, path) or ()) for path in paths)],
     "labels": lambda paths, _: lambda obj, __: [labels(at(obj, paths[0]))],
-    "selector": lambda paths, none: lambda obj, __: [selector(at(obj, paths[0]), none)],
+    "selector": lambda paths, none: (
+        lambda obj, __: [str(selector_of(at(obj, paths[0]) or {})) or none]
+    ),
     "containers": lambda paths, _: lambda obj, __: [*containers(at(obj, paths[0]))],
     "since": _since,
     "condition": _condition,

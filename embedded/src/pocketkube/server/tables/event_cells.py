@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pocketkube.objects import Object, name_of
+from pocketkube.registry.rules.events import to_core
 from pocketkube.server.tables.words import since
 
 
 def event(obj: Object, now_s: float) -> list[Any]:
     """Return LAST SEEN, TYPE, REASON, OBJECT and the rest of an Event of either API."""
-    if "regarding" in obj:
-        obj = _as_core(obj)
+    obj = to_core(obj)
     first = since(obj.get("firstTimestamp") or obj.get("eventTime"), now_s)
     last_time = obj.get("lastTimestamp")
     last = since(last_time, now_s) if last_time else first
@@ -39,17 +39,3 @@ def event(obj: Object, now_s: float) -> list[Any]:
         count,
         name_of(obj),
     ]
-
-
-def _as_core(obj: Object) -> Object:
-    """Return an event of events.k8s.io with the names of fields that v1 has."""
-    return {
-        **obj,
-        "involvedObject": obj.get("regarding"),
-        "message": obj.get("note", ""),
-        "source": obj.get("deprecatedSource"),
-        "firstTimestamp": obj.get("deprecatedFirstTimestamp"),
-        "lastTimestamp": obj.get("deprecatedLastTimestamp"),
-        "count": obj.get("deprecatedCount"),
-        "reportingComponent": obj.get("reportingController"),
-    }

@@ -68,24 +68,6 @@ def labels(given: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
-def selector(given: Mapping[str, Any] | None, none: str = NONE) -> str:
-    """Write a LabelSelector object as ``a=b,c in (d,e),!f``."""
-    plain = (given or {}).get("matchLabels") or {}
-    parts = [(key, f"{key}={value}") for key, value in plain.items()]
-    for expression in (given or {}).get("matchExpressions") or []:
-        key = expression.get("key", "")
-        values = ",".join(sorted(expression.get("values") or []))
-        shown = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }
-        parts.append((key, shown.get(expression.get("operator", ""), "")))
-    parts.sort(key=lambda part: part[0])
-    return ",".join(text for _, text in parts) or none
-
-
 def containers(spec: Mapping[str, Any] | None) -> tuple[str, str]:
     """Write the names and the images of a pod's containers."""
     found: Sequence[Mapping[str, Any]] = (spec or {}).get("containers") or []
@@ -100,9 +82,3 @@ def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapp
         if one.get("type") == kind:
             found = one
     return found
-
-
-def first(items: Sequence[str], count: int, shown_max: int = 3) -> str:
-    """Write the first few of a list, and how many more there are."""
-    text = ",".join(items[:shown_max])
-    return f"{text} + {count - shown_max} more..." if count > shown_max else text

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pocketkube.objects import Object, annotations_of, labels_of, meta, name_of, parsed_time_s
-from pocketkube.server.tables.words import NONE, UNKNOWN, UNSET, condition, duration, first
+from pocketkube.server.tables.words import NONE, UNKNOWN, UNSET, condition, duration
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 _IS_DEFAULT = (
-    "ingressclass.kubernetes.io/is-default-class",
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
@@ -73,7 +72,7 @@ def _kernel(obj: Object, _: float) -> str:
     return f"{kernel} ({info['architecture']})" if info.get("architecture") else kernel
 
 
-# Jobs, CronJobs, autoscalers and gangs
+# Jobs, CronJobs and gangs
 
 
 def _job_state(obj: Object, _: float) -> str:
@@ -108,23 +107,6 @@ def _suspend(obj: Object, _: float) -> str:
     return UNSET if suspend is None else str(bool(suspend))
 
 
-def _target(obj: Object, _: float) -> str:
-    target = _spec(obj).get("scaleTargetRef") or {}
-    return f"{target.get('kind', '')}/{target.get('name', '')}"
-
-
-def _metrics(obj: Object, _: float) -> str:
-    """Write those of utilisation alone: nothing here measures others."""
-    wanted = _spec(obj).get("targetCPUUtilizationPercentage")  # autoscaling/v1
-    shown = [] if wanted is None else [f"cpu: <unknown>/{wanted}%"]
-    for metric in _spec(obj).get("metrics") or []:
-        resource = metric.get("resource") or {}
-        percent = (resource.get("target") or {}).get("averageUtilization")
-        if percent is not None:
-            shown.append(f"{resource.get('name')}: <unknown>/{percent}%")
-    return ", ".join(shown[:2]) or NONE
-
-
 def _gang_policy(obj: Object, _: float) -> str:
     return "Gang" if (_spec(obj).get("schedulingPolicy") or {}).get("gang") is not None else "Basic"
 
@@ -144,7 +126,7 @@ def _gang_state(obj: Object, _: float) -> str:
     return {None: "Pending", "True": "Scheduled"}.get(scheduled, "Unschedulable")
 
 
-# Services and ingresses
+# Services
 
 
 def _cluster_ip(obj: Object, _: float) -> str:
@@ -178,21 +160,6 @@ def _service_ports(obj: Object, _: float) -> str:
         return f"{port.get('port', 0)}{node}/{port.get('protocol', '')}"
 
     return ",".join(written(port) for port in _spec(obj).get("ports") or []) or NONE
-
-
-def _hosts(obj: Object, _: float) -> str:
-    hosts = [rule["host"] for rule in _spec(obj).get("rules") or [] if rule.get("host")]
-    return first(hosts, len(hosts)) or "*"
-
-
-def _ingress_ports(obj: Object, _: float) -> str:
-    return "80, 443" if _spec(obj).get("tls") else "80"
-
-
-def _parameters(obj: Object, _: float) -> str:
-    given = _spec(obj).get("parameters") or {}
-    group = f".{given['apiGroup']}" if given.get("apiGroup") else ""
-    return f"{given.get('kind', '')}{group}/{given.get('name', '')}" if given else NONE
 
 
 # Volumes and devices
@@ -270,7 +237,6 @@ def _subjects(kind: str) -> Callable[[Object, float], str]:
 
 WRITTEN: Mapping[str, Callable[[Object, float], Any]] = {
     "accounts": _subjects("ServiceAccount"),
-    "balanced": _balanced,
     "claim": _claim,
     "claim_capacity": _claim_capacity,
     "claim_modes": _claim_modes,
@@ -284,16 +250,12 @@ WRITTEN: Mapping[str, Callable[[Object, float], Any]] = {
     "gang_state": _gang_state,
     "gang_workload": _gang_workload,
     "groups": _subjects("Group"),
-    "hosts": _hosts,
-    "ingress_ports": _ingress_ports,
     "internal_ip": _address("InternalIP"),
     "job_duration": _job_duration,
     "job_state": _job_state,
     "kernel": _kernel,
-    "metrics": _metrics,
     "node_roles": _node_roles,
     "node_state": _node_state,
-    "parameters": _parameters,
     "phase": _phase,
     "quota_limits": _quota(of_limits=True),
     "quota_requests": _quota(of_limits=False),
@@ -301,7 +263,6 @@ WRITTEN: Mapping[str, Callable[[Object, float], Any]] = {
     "service_ports": _service_ports,
     "storage_class": _storage_class,
     "suspend": _suspend,
-    "target": _target,
     "users": _subjects("User"),
     "volume_modes": lambda obj, _: _modes(_spec(obj).get("accessModes")),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from aiohttp import web
 
@@ -43,6 +43,15 @@ _RETURN_DELETED = frozenset(
 """Kinds whose deletion answers with the object; others answer with a Status."""
 
 
+class Call(NamedTuple):
+    """One request that writes: what it is about, its body, and how the answer is to be."""
+
+    request: web.BaseRequest
+    target: Target
+    raw: bytes
+    wanted: answers.Wanted
+
+
 class Writes:
     """Answers requests that write. ``close`` ends its connections to webhooks."""
 
@@ -56,17 +65,10 @@ class Writes:
         """End all connections to webhooks."""
         await self._reviews.close()
 
-    async def create(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
+    async def create(self, call: Call, how: Writing) -> web.Response:
         """Answer a POST. Raises ApiError."""
-        resource = target.resource
-        body, json = bodies.object_of(raw, request.content_type)
+        target, resource = call.target, call.target.resource
+        body, json = bodies.object_of(call.raw, call.request.content_type)
         if target.subresource:
             await self._reviewed("CREATE", target, how, _dict(body), None, None)
             return subresources.create(self._api, self._tokens, target, _dict(body), how)
@@ -87,19 +89,12 @@ class Writes:
 
         changed = await self._reviewed("CREATE", target, how, obj, None, finish)
         done = self._api.create(resource, target.namespace, changed or obj, how)
-        return self._written(target, done, 201, wanted)
+        return self._written(call, done, 201)
 
-    async def update(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
+    async def update(self, call: Call, how: Writing) -> web.Response:
         """Answer a PUT. Raises ApiError."""
-        resource = target.resource
-        body, json = bodies.object_of(raw, request.content_type)
+        target, resource = call.target, call.target.resource
+        body, json = bodies.object_of(call.raw, call.request.content_type)
         is_scale = target.subresource == "scale"
         obj = checked(body, scale_resource(resource) if is_scale else resource, how, json)
         old = self._there(target)
@@ -107,22 +102,15 @@ class Writes:
         operation: Literal["CREATE", "UPDATE"] = "CREATE" if old is None else "UPDATE"
         changed = await self._reviewed(operation, target, how, obj, old, finish)
         done = self._updating(target, how)(changed or obj)
-        return self._written(target, done, 200 if old is not None else 201, wanted)
+        return self._written(call, done, 200 if old is not None else 201)
 
-    async def patch(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        how: Writing,
-        wanted: answers.Wanted,
-    ) -> web.Response:
+    async def patch(self, call: Call, how: Writing) -> web.Response:
         """Answer a PATCH. Raises ApiError."""
-        patch = bodies.patch_of(raw, request.content_type)
+        target, patch = call.target, bodies.patch_of(call.raw, call.request.content_type)
         there = self._there(target) is not None
         if not self._reviews.any or target.subresource == "scale":
             done = self._patching(target, patch, how)
-            return self._written(target, done, 200 if there else 201, wanted)
+            return self._written(call, done, 200 if there else 201)
         for tried in range(_TRIES):
             old = self._there(target)
             sent = self._patching(target, patch, _only_tried(how))
@@ -140,23 +128,15 @@ class Writes:
             except errors.ApiError as error:
                 if error.reason != "Conflict" or tried + 1 == _TRIES:
                     raise
-        return self._written(target, done, 200 if there else 201, wanted)
+        return self._written(call, done, 200 if there else 201)
 
-    async def delete(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        raw: bytes,
-        user: User,
-        warn: Callable[[str], None],
-        wanted: answers.Wanted,
-    ) -> web.Response:
+    async def delete(self, call: Call, user: User, warn: Callable[[str], None]) -> web.Response:
         """Answer a DELETE of one object or of many. Raises ApiError."""
-        resource = target.resource
-        deleting = options.deleting_of(raw, request.query, request.content_type)
+        target, resource, request = call.target, call.target.resource, call.request
+        deleting = options.deleting_of(call.raw, request.query, request.content_type)
         how = Writing(user=user, dry_run=deleting.dry_run, warn=warn)
         if not target.name:
-            return await self._delete_collection(request, target, deleting, how, wanted)
+            return await self._delete_collection(call, deleting, how)
         await self._reviewed("DELETE", target, how, None, self._there(target), None)
         last = self._api.delete(resource, target.namespace, target.name, deleting)
         gone = "deletionTimestamp" not in last["metadata"]
@@ -165,19 +145,14 @@ class Writes:
             details = {"name": target.name, "group": resource.group, "kind": resource.plural}
             details["uid"] = uid
             return answers.success({key: value for key, value in details.items() if value})
-        return self._written(target, last, 200, wanted)
+        return self._written(call, last, 200)
 
     async def _delete_collection(
-        self,
-        request: web.BaseRequest,
-        target: Target,
-        deleting: Deleting,
-        how: Writing,
-        wanted: answers.Wanted,
+        self, call: Call, deleting: Deleting, how: Writing
     ) -> web.Response:
-        resource = target.resource
-        selection = selection_of(resource, target.namespace, request.query)
-        entries, metadata = reading.page_of(self._api.store, resource, selection, request.query)
+        target, resource, query = call.target, call.target.resource, call.request.query
+        selection = selection_of(resource, target.namespace, query)
+        entries, metadata = reading.page_of(self._api.store, resource, selection, query)
         for entry in entries:
             one = dataclasses.replace(target, namespace=entry.namespace, name=entry.name)
             old = self._there(one)
@@ -185,9 +160,8 @@ class Writes:
                 await self._reviewed("DELETE", one, how, None, old, None)
             if self._there(one) is not None:
                 self._api.delete(resource, entry.namespace, entry.name, deleting)
-        return answers.response(
-            200, answers.many(resource, entries, metadata, wanted, self._api.now_s()), wanted
-        )
+        body = answers.many(resource, entries, metadata, call.wanted, self._api.now_s())
+        return answers.response(200, body, call.wanted)
 
     # Inside
 
@@ -220,9 +194,8 @@ class Writes:
             return None
         return await self._reviews.reviewed(write, finish, dry_run=how.dry_run)
 
-    def _written(
-        self, target: Target, obj: Object, code: int, wanted: answers.Wanted
-    ) -> web.Response:
+    def _written(self, call: Call, obj: Object, code: int) -> web.Response:
+        target, wanted = call.target, call.wanted
         if target.subresource == "scale":
             body = answers.scale(scale_of(target.resource, obj), wanted)
             return answers.response(code, body, wanted)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from quorate.core.cluster.deadlines import Alarms
+from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, SpecNumbers
 from quorate.core.cluster.devices.pools import PoolKey, Shares
 from quorate.core.model import (

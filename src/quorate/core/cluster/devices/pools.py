@@ -1,8 +1,8 @@
 """Pools of devices as one node sees them, and the kind of node that they make.
 
-In: slices. Out: ``Pool``, with named devices, and ``Kind``, the same without names: nodes with the
-same devices in the same use are of one kind, and claims are judged once for all of them. Called by
-``views``. Source: GatherPools of kube-scheduler 1.36's structured allocator.
+In: slices. Out: ``Pool``, with named devices, and ``DeviceKind``, the same without names. Nodes
+with the same devices in the same use are of one kind, and claims are judged once for all of them.
+Called by ``views``. Source: GatherPools of kube-scheduler 1.36's structured allocator.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TraitsTable:
         return found
 
 
-class KindDevice(NamedTuple):
+class UnnamedDevice(NamedTuple):
     """A device without its name: its traits, and whether it is in use.
 
     ``shares`` is the capacity that its shares consume (None: it has no shares); ``here`` says
@@ -75,7 +75,7 @@ class KindDevice(NamedTuple):
     here: bool
 
 
-class KindPool(NamedTuple):
+class UnnamedPool(NamedTuple):
     """A pool without its name; only a pool that is not good has its name, as ``label``.
 
     ``counters`` are the amounts left of each counter, by counter set and name.
@@ -83,11 +83,11 @@ class KindPool(NamedTuple):
 
     state: PoolState
     label: str
-    devices: tuple[KindDevice, ...]
+    devices: tuple[UnnamedDevice, ...]
     counters: tuple[tuple[tuple[str, str], Fraction], ...]
 
 
-Kind = tuple[KindPool, ...]
+DeviceKind = tuple[UnnamedPool, ...]
 
 
 class PlacedDevice(NamedTuple):
@@ -113,11 +113,11 @@ class Pool:
         self,
         is_used: Callable[[DeviceId], bool],
         shares: Callable[[DeviceId], Shares | None],
-    ) -> KindPool:
+    ) -> UnnamedPool:
         """Return the pool without names, given which devices are used and what shares consume."""
         label = "" if self.state is PoolState.GOOD else "/".join(self.key)
         devices = tuple(
-            KindDevice(one.traits, is_used(one.id), shares(one.id), one.here)
+            UnnamedDevice(one.traits, is_used(one.id), shares(one.id), one.here)
             for one in self.devices
         )
         left = dict(self.counters)
@@ -128,7 +128,7 @@ class Pool:
                 for name, amount in use.counters:
                     if (use.counter_set, name) in left:
                         left[use.counter_set, name] -= exact(amount)
-        return KindPool(self.state, label, devices, tuple(left.items()))
+        return UnnamedPool(self.state, label, devices, tuple(left.items()))
 
 
 def gather(

@@ -1,8 +1,8 @@
 """Which pools each node sees, and which kind of node it is for claims. Updated by ``refresh``.
 
 In: ``Devices`` and the nodes' rows. Out: for each row a view (the pools that the node sees), for
-each view the code of its ``Kind``. Nodes without devices of their own share a view if they see the
-same pools. Owned by ``cluster.cluster``; read by ``room.devices``.
+each view the code of its ``DeviceKind``. Nodes without devices of their own share a view if they
+see the same pools. Owned by ``cluster.cluster``; read by ``room.devices``.
 """
 
 from __future__ import annotations
@@ -15,30 +15,37 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Codes, grown
 from quorate.core.cluster.devices.devices import Devices
-from quorate.core.cluster.devices.pools import Kind, Pool, PoolKey, Shares, TraitsTable, gather
+from quorate.core.cluster.devices.pools import (
+    DeviceKind,
+    Pool,
+    PoolKey,
+    Shares,
+    TraitsTable,
+    gather,
+)
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.model import DeviceId, Node, ResourceSlice, policy
 
 _Reach = tuple[tuple[str, tuple[bool, ...]], ...]
 
 
-class KnownKind:
+class KnownNodeKind:
     """A kind of node, with the answers that planning has cached for it, by question number."""
 
     __slots__ = ("kind", "remembered")
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: DeviceKind) -> None:
         self.kind = kind
         self.remembered: dict[int, object] = {}
 
 
-class Kinds:
+class DeviceKinds:
     """Kinds of node and their codes. The code of a forgotten kind is reused."""
 
     def __init__(self) -> None:
-        self._values: dict[int, KnownKind] = {}
+        self._values: dict[int, KnownNodeKind] = {}
         """By code, in the order in which the codes were last requested."""
-        self._codes: dict[Kind, int] = {}
+        self._codes: dict[DeviceKind, int] = {}
         self._free: list[int] = []
         self._numbers = 0
         self.remembered = 0
@@ -48,18 +55,18 @@ class Kinds:
         """Return the number of known kinds."""
         return len(self._values)
 
-    def __getitem__(self, code: int) -> KnownKind:
+    def __getitem__(self, code: int) -> KnownNodeKind:
         """Return the kind with a code; KeyError if it was forgotten."""
         return self._values[code]
 
-    def code(self, kind: Kind) -> int:
+    def code(self, kind: DeviceKind) -> int:
         """Return the code of a kind; a new kind gets a code."""
         found = self._codes.get(kind)
         if found is not None:
             self._values[found] = self._values.pop(found)
             return found
         found = self._codes[kind] = self._free.pop() if self._free else len(self._values)
-        self._values[found] = KnownKind(kind)
+        self._values[found] = KnownNodeKind(kind)
         return found
 
     def evict(self, used: set[int], spare: int) -> None:
@@ -102,7 +109,7 @@ class DeviceViews:
         self._nodes: NodeTable | None = None
         self._nodes_version = -1
         self.traits = TraitsTable()
-        self.kinds = Kinds()
+        self.kinds = DeviceKinds()
         self.views: list[tuple[Pool, ...]] = []
         self.views_of: dict[PoolKey, set[int]] = {}
         """The views that contain a pool."""
@@ -129,7 +136,7 @@ class DeviceViews:
         """Bring views and codes up to date with devices and nodes."""
         if devices is not self._devices or nodes is not self._nodes:
             self._devices, self._nodes = devices, nodes
-            self.kinds, devices.all_stale = Kinds(), True
+            self.kinds, devices.all_stale = DeviceKinds(), True
         if devices.all_stale:
             self._start_anew(len(nodes))
         stale_views = {self._see(row, nodes.nodes[row]) for row in self._stale_rows(nodes)}
@@ -162,7 +169,7 @@ class DeviceViews:
         view: int,
         is_used: Callable[[DeviceId], bool],
         consumed: Callable[[DeviceId], Shares | None],
-    ) -> Kind:
+    ) -> DeviceKind:
         """Return the kind of a view, given which devices are used and which shares are consumed."""
         return tuple(pool.kind(is_used, consumed) for pool in self.views[view])
 

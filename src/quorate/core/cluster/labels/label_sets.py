@@ -121,7 +121,7 @@ class LabelSets:
         """Return the label sets of one namespace."""
         return self._of.get(namespace, {})
 
-    def worth_a_look(self, selector: PodSelector) -> Iterator[LabelSet]:
+    def candidates(self, selector: PodSelector) -> Iterator[LabelSet]:
         """Yield candidates, each once: all label sets that a selector matches, and others.
 
         In each namespace they are the sets with one of the required labels: the rarest one.

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.label_sets import LabelSet, LabelSets
-from quorate.core.cluster.labels.ledger_pages import Book, Meaning, Scope, SpreadBook
+from quorate.core.cluster.labels.ledger_pages import Book, PodMatcher, Scope, SpreadBook
 from quorate.core.cluster.labels.selector_index import SelectorIndex
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.nodes import NodeTable
-from quorate.core.cluster.recently_used import Recent
 from quorate.core.model import Node, PodSelector, PodTerm, SpreadConstraint, policy
 
 
@@ -43,19 +43,19 @@ class _Group:
 class _Carriers(_Group):
     """Pods with the same anti-affinity term; ``books`` has at most one open book."""
 
-    __slots__ = ("_meaning", "term")
+    __slots__ = ("_matcher", "term")
 
     def __init__(self, term: PodTerm) -> None:
         super().__init__()
         self.term = term
-        self._meaning: Meaning | None = None
+        self._matcher: PodMatcher | None = None
 
     @property
-    def meaning(self) -> Meaning:
+    def matcher(self) -> PodMatcher:
         """Which pods the term selects; computed at the first use."""
-        if self._meaning is None:
-            self._meaning = Meaning(self.term.selector)
-        return self._meaning
+        if self._matcher is None:
+            self._matcher = PodMatcher(self.term.selector)
+        return self._matcher
 
 
 class Ledger:
@@ -82,7 +82,7 @@ class Ledger:
         self._books: dict[object, Book] = {}
         """In order of their last use, the oldest first."""
         self._index: SelectorIndex[Book] = SelectorIndex()
-        self._scopes: Recent[object, Scope] = Recent()
+        self._scopes: LruCache[object, Scope] = LruCache()
         self._made_for = -1
         """The version of the nodes' attributes with which the open books were made."""
         self._labels: dict[str, tuple[Node, Mapping[str, str]]] = {}
@@ -124,8 +124,8 @@ class Ledger:
         group = self._alike.get(label_set)
         if group is None:
             group = self._alike[label_set] = _Group()
-            for book in self._index.worth_a_look(label_set):
-                if book.meaning.matches(label_set, self._namespaces):
+            for book in self._index.candidates(label_set):
+                if book.matcher.matches(label_set, self._namespaces):
                     group.books.append(book)
         return group
 
@@ -195,7 +195,7 @@ class Ledger:
         self._books.clear()
         self._index.clear()
         self._labels.clear()
-        self._scopes = Recent()
+        self._scopes = LruCache()
 
     @property
     def is_idle(self) -> bool:
@@ -210,7 +210,7 @@ class Ledger:
 
     def selects(self, selector: PodSelector, label_set: LabelSet) -> bool:
         """Whether the selector selects pods with this label set: labels and namespace."""
-        return Meaning(selector).matches(label_set, self._namespaces)
+        return PodMatcher(selector).matches(label_set, self._namespaces)
 
     def near(self, selector: PodSelector, topology_key: str) -> Book:
         """Return the book of a selector's pods by domain of the topology."""
@@ -249,8 +249,8 @@ class Ledger:
         Only terms that pods on nodes carry count; each book says where a term's carriers are.
         """
         found = []
-        for carriers in self._repelling.worth_a_look(label_set):
-            if carriers.meaning.matches(label_set, self._namespaces):
+        for carriers in self._repelling.candidates(label_set):
+            if carriers.matcher.matches(label_set, self._namespaces):
                 if not carriers.open_books():
                     term = carriers.term
                     self._fill(Book(term.selector, term.topology_key), carriers)
@@ -266,9 +266,9 @@ class Ledger:
     def _open(self, key: object, book: Book) -> Book:
         self._books[key] = book
         self._index.add(book.selector, book)
-        for label_set in self._label_sets.worth_a_look(book.selector):
+        for label_set in self._label_sets.candidates(book.selector):
             group = self._alike.get(label_set)
-            if group is not None and book.meaning.matches(label_set, self._namespaces):
+            if group is not None and book.matcher.matches(label_set, self._namespaces):
                 self._fill(book, group)
         return book
 

@@ -34,7 +34,7 @@ class _Labels:
         return True
 
 
-class Meaning:
+class PodMatcher:
     """Decides which pods a selector selects."""
 
     def __init__(self, selector: PodSelector) -> None:
@@ -42,7 +42,7 @@ class Meaning:
         self._names = frozenset(selector.namespaces)
         self._named = None if named is None else _Labels(named)
         self._labels = None if selector.labels is None else _Labels(selector.labels)
-        self._also = [Meaning(other) for other in selector.also]
+        self._also = [PodMatcher(other) for other in selector.also]
 
     def matches(self, label_set: LabelSet, namespaces: _Namespaces) -> bool:
         """Whether it selects pods with a label set; ``namespaces`` has all namespaces' labels."""
@@ -60,7 +60,7 @@ class Book:
 
     def __init__(self, selector: PodSelector, topology_key: str) -> None:
         self.selector = selector
-        self.meaning = Meaning(selector)
+        self.matcher = PodMatcher(selector)
         self.topology_key = topology_key
         self.pods: Counter[str] = Counter()
         self.is_open = True

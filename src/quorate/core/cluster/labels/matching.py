@@ -95,7 +95,7 @@ class Matching:
             self._index.add(selector, used.id)
             if used.looks_at_namespaces:
                 self._by_namespace.add(used.id)
-            for label_set in self.label_sets.worth_a_look(selector):
+            for label_set in self.label_sets.candidates(selector):
                 if used.matches(label_set, self._labels_of(label_set.namespace)):
                     label_set.match(used.id, is_in=True)
                     matched.append(label_set)
@@ -108,7 +108,7 @@ class Matching:
         used.users -= 1
         if used.users:
             return None
-        for label_set in self.label_sets.worth_a_look(selector):
+        for label_set in self.label_sets.candidates(selector):
             if label_set.is_matched(used.id):
                 label_set.match(used.id, is_in=False)
         self._index.remove(used.id)
@@ -133,7 +133,7 @@ class Matching:
 
     def _matching(self, label_set: LabelSet) -> Iterator[int]:
         namespace = self._labels_of(label_set.namespace)
-        for number in self._index.worth_a_look(label_set):
+        for number in self._index.candidates(label_set):
             if self._by_id[number].matches(label_set, namespace):
                 yield number
 

@@ -21,8 +21,8 @@ from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.labels.label_sets import LabelSet, LabelSets
 from quorate.core.cluster.labels.matching import Matching
 from quorate.core.cluster.labels.row_counts import Columns, Views
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.recently_used import Recent
 from quorate.core.model import PodSelector, PodSpec, all_of
 
 
@@ -76,7 +76,7 @@ class Neighbours:
         """Specs of living pods that use selectors."""
         self.repelling_by_namespace_labels: Counter[PodSelector] = Counter()
         """Selectors of living specs' required anti-affinity that select namespaces by label."""
-        self._views: Views = Recent()
+        self._views: Views = LruCache()
         self._pods: Columns[int] = Columns(rows, self._views)
         """Pods that a selector matches, by the selector's number."""
         self._leaving: Columns[int] = Columns(rows, self._views)
@@ -244,7 +244,7 @@ class Neighbours:
         if rows == self._rows:
             return
         self._rows = rows
-        self._views = Recent()
+        self._views = LruCache()
         for columns in (self._pods, self._leaving, self._weights):
             columns.grow(rows, self._views)
 

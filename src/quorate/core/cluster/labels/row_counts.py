@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints, grown
-from quorate.core.cluster.recently_used import Recent
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.model import policy
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -100,7 +100,7 @@ class RowCounts:
         self._many, self._filled = None, 0
 
 
-Views = Recent[RowCounts, Ints]
+Views = LruCache[RowCounts, Ints]
 """A cache of arrays for counts that are stored as dictionaries."""
 
 

@@ -13,34 +13,34 @@ from typing import Generic, TypeVar
 from quorate.core.cluster.labels.label_sets import LabelSet
 from quorate.core.model import LabelSelector, PodSelector
 
-_Thing = TypeVar("_Thing", bound=Hashable)
+_Listed = TypeVar("_Listed", bound=Hashable)
 _Place = tuple[str, ...]
 _ANY = ""
 """Stands for the namespace of selectors that select namespaces by label."""
 
 
-class SelectorIndex(Generic[_Thing]):
+class SelectorIndex(Generic[_Listed]):
     """Things (numbers of selectors, or objects that have one), each listed by its selector."""
 
     def __init__(self) -> None:
-        self._listed: dict[_Place, dict[_Thing, None]] = {}
-        self._places: dict[_Thing, list[_Place]] = {}
+        self._listed: dict[_Place, dict[_Listed, None]] = {}
+        self._places: dict[_Listed, list[_Place]] = {}
 
     def __len__(self) -> int:
         """Return the number of things."""
         return len(self._places)
 
-    def add(self, selector: PodSelector, thing: _Thing) -> None:
+    def add(self, selector: PodSelector, one: _Listed) -> None:
         """List a thing that is not listed yet."""
-        places = self._places[thing] = self._places_for(selector)
+        places = self._places[one] = self._places_for(selector)
         for place in places:
-            self._listed.setdefault(place, {})[thing] = None
+            self._listed.setdefault(place, {})[one] = None
 
-    def remove(self, thing: _Thing) -> None:
+    def remove(self, one: _Listed) -> None:
         """Forget a thing."""
-        for place in self._places.pop(thing):
+        for place in self._places.pop(one):
             there = self._listed[place]
-            del there[thing]
+            del there[one]
             if not there:
                 del self._listed[place]
 
@@ -49,7 +49,7 @@ class SelectorIndex(Generic[_Thing]):
         self._listed.clear()
         self._places.clear()
 
-    def worth_a_look(self, label_set: LabelSet) -> Iterator[_Thing]:
+    def candidates(self, label_set: LabelSet) -> Iterator[_Listed]:
         """Yield candidates, each once: all things whose selectors match the set, and others."""
         if not self._listed:
             return

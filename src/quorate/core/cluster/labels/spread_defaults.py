@@ -36,7 +36,7 @@ _Named = tuple[str, str, str]
 """Kind, namespace and name."""
 
 
-class _Kind:
+class _AlikePods:
     """Pods with the same namespace, labels, owner and scheduler: they have the same defaults."""
 
     __slots__ = ("constraints", "controller", "entries", "key", "labels", "pod", "profile")
@@ -61,11 +61,11 @@ class SpreadDefaults:
         self._selectors: dict[_Named, LabelSelector] = {}
         self._services: dict[tuple[str, ...], dict[str, LabelSelector]] = {}
         """Services by namespace and one label that they require, or by namespace alone."""
-        self._kinds: dict[object, _Kind] = {}
-        self._in_namespace: dict[str, dict[_Kind, None]] = {}
-        self._kind_of: dict[str, _Kind] = {}
+        self._kinds: dict[object, _AlikePods] = {}
+        self._in_namespace: dict[str, dict[_AlikePods, None]] = {}
+        self._kind_of: dict[str, _AlikePods] = {}
         """By uid of a waiting pod."""
-        self._idle: dict[_Kind, None] = {}
+        self._idle: dict[_AlikePods, None] = {}
         """Kinds without a waiting pod, the longest idle first."""
 
     # Objects
@@ -123,7 +123,7 @@ class SpreadDefaults:
         key = pod.namespace, pod.labels, pod.owner, pod.scheduler
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = _Kind(key, pod, profile)
+            kind = self._kinds[key] = _AlikePods(key, pod, profile)
             self._in_namespace.setdefault(pod.namespace, {})[kind] = None
             self._work_out(kind)
         self._idle.pop(kind, None)
@@ -177,7 +177,7 @@ class SpreadDefaults:
 
     # Inside
 
-    def _work_out(self, kind: _Kind) -> bool:
+    def _work_out(self, kind: _AlikePods) -> bool:
         """Compute the constraints of a kind; return whether they changed."""
         before, kind.constraints = kind.constraints, self.constraints(kind.pod, kind.profile)
         if kind.constraints == before:
@@ -188,7 +188,7 @@ class SpreadDefaults:
             self._neighbours.disuse(one.selector)
         return True
 
-    def _forget(self, kind: _Kind) -> None:
+    def _forget(self, kind: _AlikePods) -> None:
         del self._idle[kind], self._kinds[kind.key]
         alike = self._in_namespace[kind.pod.namespace]
         del alike[kind]

@@ -61,7 +61,7 @@ class CodeColumn:
         self.codes[row] = code
 
     @property
-    def is_worn(self) -> bool:
+    def is_mostly_unused(self) -> bool:
         """Whether most of the values have no rows left."""
         return len(self.values) - self._in_use > self._in_use + policy.VALUES_UNUSED_MAX
 

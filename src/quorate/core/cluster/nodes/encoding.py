@@ -202,7 +202,7 @@ class PodClass:
         given = self._resources.backed | ignored
         self._missing = tuple(n for n in asked if n[0] not in columns and n[0] not in given)
 
-    def matching(
+    def variant(
         self,
         class_id: int,
         matched: frozenset[int],
@@ -226,7 +226,7 @@ class PodClasses:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._by_spec: dict[tuple[PodSpec, Profile], PodClass] = {}
-        self._matching: dict[_Variant, PodClass] = {}
+        self._by_selectors: dict[_Variant, PodClass] = {}
         """Once it is half full: in the order of last use, the oldest first."""
         self._variants_of: dict[int, dict[_Variant, None]] = {}
         self._held: Counter[int] = Counter()
@@ -272,7 +272,7 @@ class PodClasses:
             return
         del self._held[base]
         for variant in self._variants_of.pop(base, ()):
-            del self._matching[variant]
+            del self._by_selectors[variant]
         found = self.by_id.pop(base)
         del self._by_spec[found.spec, found.profile]
         self._having[found.attributes] -= 1
@@ -292,7 +292,7 @@ class PodClasses:
         """Whether a class in use requests a resource; ``name`` is none of ``FIRST_RESOURCES``."""
         return name in self._asking
 
-    def matching(
+    def variant(
         self,
         base: PodClass,
         matched: frozenset[int],
@@ -303,7 +303,7 @@ class PodClasses:
     ) -> PodClass:
         """Return the variant of a class for these selectors, needs and task; ``base`` if all empty.
 
-        ``matched`` and ``defaults`` as in ``PodClass.matching``; the others as in ``PodClass``.
+        ``matched`` and ``defaults`` as in ``PodClass.variant``; the others as in ``PodClass``.
         When there are too many variants, the least recently used one is forgotten.
         """
         if not (
@@ -311,10 +311,10 @@ class PodClasses:
         ):
             return base
         variant = base.id, matched, defaults, volume_needs, device_needs, task
-        known = self._matching
+        known = self._by_selectors
         found = known.get(variant)
         if found is None:
-            found = base.matching(self._made, matched, defaults)
+            found = base.variant(self._made, matched, defaults)
             found.volume_needs, found.device_needs, found.task = volume_needs, device_needs, task
             self._made += 1
             known[variant] = found
@@ -326,8 +326,8 @@ class PodClasses:
         return found
 
     def _forget_oldest(self) -> None:
-        variant = next(iter(self._matching))
-        del self._matching[variant]
+        variant = next(iter(self._by_selectors))
+        del self._by_selectors[variant]
         others = self._variants_of[variant[0]]
         del others[variant]
         if not others:

@@ -17,9 +17,9 @@ from msgspec import structs
 
 from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.codes import CodeColumn
 from quorate.core.cluster.nodes.encoding import PodClass, Resources
-from quorate.core.cluster.recently_used import Recent
 from quorate.core.model import HostPort, Node, is_address_taken, policy
 
 _Amounts = tuple[tuple[str, int], ...]
@@ -27,11 +27,11 @@ _ROWS_FIRST = 64
 _WIDTH_FIRST = 8
 
 
-class Relisted(NamedTuple):
-    """Resources that nodes newly list (``came``), and that no node lists any longer (``went``)."""
+class ResourceNews(NamedTuple):
+    """Resources that nodes newly list, and those that no node lists any longer."""
 
-    came: frozenset[str]
-    went: frozenset[str]
+    added: frozenset[str]
+    removed: frozenset[str]
     renumbered: bool
     """Whether the columns of other resources have changed."""
 
@@ -63,7 +63,7 @@ class NodeTable:
         self.unschedulable: Mask = np.zeros(_ROWS_FIRST, np.bool_)
         self.taints = CodeColumn(_ROWS_FIRST)
         self.features = CodeColumn(_ROWS_FIRST)
-        self.labels: Recent[str, CodeColumn] = Recent()
+        self.labels: LruCache[str, CodeColumn] = LruCache()
         """A cache of label columns, by key."""
         self.images: dict[str, dict[int, int]] = {}
         """Bytes of each image, by name and row."""
@@ -83,7 +83,7 @@ class NodeTable:
         """The number of nodes with a label, by its key."""
         self._no_label = CodeColumn(_ROWS_FIRST)
         self._columns_made = 0
-        self._relisted: Relisted | None = None
+        self._relisted: ResourceNews | None = None
 
     def __len__(self) -> int:
         """Return the number of rows in use, those of deleted nodes included."""
@@ -124,28 +124,28 @@ class NodeTable:
         self.free[row] -= self.allocatable[row]
         self.allocatable[row] = 0
         listed, lists = dict(before), dict(now)
-        came = [name for name in lists if name not in listed]
-        went = [name for name in listed if name not in lists]
-        if came or went:
-            self._relist(came, went)
+        added = [name for name in lists if name not in listed]
+        removed = [name for name in listed if name not in lists]
+        if added or removed:
+            self._relist(added, removed)
         columns = self.resources.columns
         self.allocatable[row, [columns[name] for name in lists]] = list(lists.values())
         self.free[row] += self.allocatable[row]
 
-    def _relist(self, came: Iterable[str], went: Iterable[str]) -> None:
+    def _relist(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """Count the resources that a node lists; a column lasts from the first node to the last."""
-        gone = self.resources.drop(went)
+        gone = self.resources.drop(removed)
         for _, column in gone:
             self.free[:, column] = self.allocatable[:, column] = 0
-        new = self.resources.add(came)
+        new = self.resources.add(added)
         kept = self.resources.renumber()
         if not (new or gone):
             return
         self._widen(kept)
-        before = self._relisted or Relisted(frozenset(), frozenset(), False)
-        self._relisted = Relisted(
-            before.came.union(new),
-            before.went.union(name for name, _ in gone),
+        before = self._relisted or ResourceNews(frozenset(), frozenset(), False)
+        self._relisted = ResourceNews(
+            before.added.union(new),
+            before.removed.union(name for name, _ in gone),
             before.renumbered or kept is not None,
         )
 
@@ -160,7 +160,7 @@ class NodeTable:
             other[:, : len(kept)] = getattr(self, name)[:, kept]
             setattr(self, name, other)
 
-    def take_relisted(self) -> Relisted | None:
+    def take_relisted(self) -> ResourceNews | None:
         """Return which resources have come and gone since the last call; None: none have."""
         taken, self._relisted = self._relisted, None
         return taken
@@ -178,9 +178,9 @@ class NodeTable:
         self.unschedulable[row] = node is not None and node.unschedulable
         self.taints.set(row, node.taints if node is not None else None)
         self.features.set(row, node.declared_features if node is not None else None)
-        if self.taints.is_worn:
+        if self.taints.is_mostly_unused:
             self.taints = self.taints.renewed(self._serial())
-        if self.features.is_worn:
+        if self.features.is_mostly_unused:
             self.features = self.features.renewed(self._serial())
         self._relabel(row, dict(node.labels) if node is not None else {})
 
@@ -198,7 +198,7 @@ class NodeTable:
             if column is None or before.get(key) == value:
                 continue
             column.set(row, value)
-            if column.is_worn:
+            if column.is_mostly_unused:
                 self.labels.replace(key, column.renewed(self._serial()))
 
     def _serial(self) -> int:

@@ -22,11 +22,11 @@ def recount(
     news = nodes.take_relisted()
     if news is None:
         return
-    came = {name for name in news.came if classes.is_asked_for(name)}
-    if not (came or news.renumbered or any(map(classes.is_asked_for, news.went))):
+    added = {name for name in news.added if classes.is_asked_for(name)}
+    if not (added or news.renumbered or any(map(classes.is_asked_for, news.removed))):
         return
     entries = [entry for entry in pods.values() if entry.row >= 0]
-    for entry in entries if came else ():
-        amounts = [one for one in entry.pod_class.asked if one[0] in came]
+    for entry in entries if added else ():
+        amounts = [one for one in entry.pod_class.asked if one[0] in added]
         nodes.add_used(entry.row, amounts)
     precedence.recount(entries)

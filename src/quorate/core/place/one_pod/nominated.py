@@ -62,7 +62,7 @@ def _by_class(promised: Promised, cluster: Cluster) -> list[tuple[PodClass, dict
     for row, entries in promised.items():
         for entry in entries:
             matched = cluster.neighbours.matched(entry.label_set)
-            pod_class = cluster.classes.matching(entry.pod_class, matched)
+            pod_class = cluster.classes.variant(entry.pod_class, matched)
             if pod_class.volume_needs is not None or pod_class.device_needs is not None:
                 choosing.append((pod_class, {row: 1}))
                 continue

@@ -92,7 +92,7 @@ class Trial:
         matched = neighbours.matched(entry.label_set)
         if not uses_selectors(entry.pod.spec) and matched.isdisjoint(self._concerns):
             return
-        pod_class = self._cluster.classes.matching(entry.pod_class, matched)
+        pod_class = self._cluster.classes.variant(entry.pod_class, matched)
         self._uncounted[pod_class] += pods
         looks_back = bool(entry.pod.spec.anti_affinity)
         self._is_stale |= looks_back or not matched.isdisjoint(self._concerns)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from weakref import WeakValueDictionary
 
 from quorate.core.cluster.devices.requests import UnallocatedClaim
-from quorate.core.cluster.devices.views import Kinds
+from quorate.core.cluster.devices.views import DeviceKinds
 from quorate.core.model import policy
 from quorate.core.model.devices import DeviceTraits
 from quorate.core.model.quantity import exact
@@ -38,10 +38,10 @@ class Outcomes:
         self.expressions = Expressions()
         self._by_needs: dict[NeedsKey, NeedsOutcomes] = {}
         """In the order of their last use."""
-        self._kinds: Kinds | None = None
+        self._kinds: DeviceKinds | None = None
         self._weight = 0
 
-    def of(self, key: NeedsKey, claims: Claims, kinds: Kinds) -> NeedsOutcomes:
+    def of(self, key: NeedsKey, claims: Claims, kinds: DeviceKinds) -> NeedsOutcomes:
         """Return the outcomes for these claims; equal keys must mean equal claims."""
         if self._kinds is not kinds:
             self._by_needs, self._kinds, self._weight = {}, kinds, 0
@@ -79,7 +79,7 @@ class _ReducedKind:
 class NeedsOutcomes:
     """The outcomes of one class's device needs. ``OutOfStepsError``: call again next turn."""
 
-    def __init__(self, claims: Claims, kinds: Kinds, expressions: Expressions) -> None:
+    def __init__(self, claims: Claims, kinds: DeviceKinds, expressions: Expressions) -> None:
         self.number = kinds.new_number()
         self.weight = 1 + sum(one.weight for one in claims)
         self._claims = claims

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from quorate.core.cluster.devices.pools import Kind, PoolState, SharedTraits, Shares
+from quorate.core.cluster.devices.pools import DeviceKind, PoolState, SharedTraits, Shares
 from quorate.core.cluster.devices.requests import Choice, UnallocatedClaim
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.steps import Steps, costs
@@ -46,7 +46,7 @@ class DeviceLook:
 
 
 class SeenDevice(NamedTuple):
-    """A device of a kind of node, as ``cluster.devices.pools.KindDevice``."""
+    """A device of a kind of node, as ``cluster.devices.pools.UnnamedDevice``."""
 
     look: DeviceLook
     used: bool
@@ -55,7 +55,7 @@ class SeenDevice(NamedTuple):
 
 
 class SeenPool(NamedTuple):
-    """A pool of a kind of node, as ``cluster.devices.pools.KindPool``."""
+    """A pool of a kind of node, as ``cluster.devices.pools.UnnamedPool``."""
 
     state: PoolState
     label: str
@@ -78,7 +78,7 @@ class _Test(NamedTuple):
 class _UnderWay:
     """A kind whose looks are unfinished: the looks so far, the next test, verdicts so far."""
 
-    kind: Kind
+    kind: DeviceKind
     looks: dict[SharedTraits, DeviceLook]
     at: int
     verdicts: list[bool | Broken]
@@ -110,7 +110,7 @@ class Looks:
         self._known: WeakValueDictionary[tuple[object, ...], DeviceLook] = WeakValueDictionary()
         self._under_way: _UnderWay | None = None
 
-    def of(self, kind: Kind, steps: Steps | None = None) -> SeenKind:
+    def of(self, kind: DeviceKind, steps: Steps | None = None) -> SeenKind:
         """Return a kind with its looks. Raises ``OutOfStepsError``: call again to continue."""
         job = self._under_way
         if job is None or job.kind is not kind:

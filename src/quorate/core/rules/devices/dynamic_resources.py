@@ -26,7 +26,7 @@ from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.device_room import by_nodes
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import DEVICES, Interest
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, rejected
 
 CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
@@ -192,7 +192,7 @@ def doubt(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
 
 RULE = Rule(
     name="DynamicResources",
-    kind=Kind.DEVICES,
+    kind=RuleKind.DEVICES,
     judge=judge,
     cap=cap,
     score=score,

@@ -12,7 +12,7 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import PodSpec
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 
 _LEAST = 23 << 20
 _MOST_OF_A_CONTAINER = 1000 << 20
@@ -40,4 +40,4 @@ def _scores(spec: PodSpec, room: Room) -> Ints:
     return scores
 
 
-RULE = Rule(name="ImageLocality", kind=Kind.NODE, score=score)
+RULE = Rule(name="ImageLocality", kind=RuleKind.NODE, score=score)

@@ -14,7 +14,7 @@ from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import PodSpec, PreferredTerm, Requirement, SelectorTerm
 from quorate.core.room.room import Room
 from quorate.core.rules.faults import impossible_terms
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, rejected
 
 REFUSALS = (
@@ -114,7 +114,7 @@ def fault(spec: PodSpec) -> str:
 
 RULE = Rule(
     name="NodeAffinity",
-    kind=Kind.NODE,
+    kind=RuleKind.NODE,
     judge=judge,
     admits=admits,
     score=score,

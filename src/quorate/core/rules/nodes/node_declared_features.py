@@ -12,7 +12,7 @@ import numpy as np
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict
 
 REFUSALS = (Refusal("node(s) didn't match Pod's required features", resolvable=False),)
@@ -36,4 +36,4 @@ def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     return not needed or set(needed).issubset(snapshot.node(row).declared_features)
 
 
-RULE = Rule(name="NodeDeclaredFeatures", kind=Kind.NODE, judge=judge, admits=admits)
+RULE = Rule(name="NodeDeclaredFeatures", kind=RuleKind.NODE, judge=judge, admits=admits)

@@ -7,7 +7,7 @@ from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import Taint
 from quorate.core.model.selectors import tolerates
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, verdict_of
 
 REFUSAL = Refusal("node(s) were unschedulable", resolvable=False)
@@ -26,4 +26,4 @@ def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     return not snapshot.unschedulable[row] or tolerates(pod_class.spec.tolerations, _CORDON)
 
 
-RULE = Rule(name="NodeUnschedulable", kind=Kind.NODE, judge=judge, admits=admits)
+RULE = Rule(name="NodeUnschedulable", kind=RuleKind.NODE, judge=judge, admits=admits)

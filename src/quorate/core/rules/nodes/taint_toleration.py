@@ -18,7 +18,7 @@ from quorate.core.model import Pod, PodSpec, Taint
 from quorate.core.model.selectors import tolerates
 from quorate.core.room.room import Room
 from quorate.core.rules.faults import shown
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, verdict_of
 
 REFUSAL = Refusal("node(s) had untolerated taint(s)", resolvable=False)
@@ -86,7 +86,7 @@ def doubt(pod: Pod, _cluster: Cluster, _messages: Collection[str]) -> str:
 
 RULE = Rule(
     name="TaintToleration",
-    kind=Kind.NODE,
+    kind=RuleKind.NODE,
     judge=judge,
     admits=admits,
     score=score,

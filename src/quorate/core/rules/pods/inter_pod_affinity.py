@@ -19,7 +19,7 @@ from quorate.core.model import LabelSelector, Pod, PodSpec, PodTerm, all_of
 from quorate.core.room.room import Room
 from quorate.core.rules.faults import contradicted, shown
 from quorate.core.rules.interests import Interest, label, pods_of, selector
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Refusals, Verdict
 
 REFUSALS = (
@@ -203,7 +203,7 @@ def together_words(keys: Iterable[str], where: str, most: int, count: int) -> st
 
 RULE = Rule(
     name="InterPodAffinity",
-    kind=Kind.PODS,
+    kind=RuleKind.PODS,
     judge=judge,
     score=score,
     interests=interests,

@@ -20,7 +20,7 @@ from quorate.core.model import PodSpec, SpreadConstraint
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import TAINTS, Interest, label, pods_of
 from quorate.core.rules.nodes import node_affinity, taint_toleration
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict
 
 REFUSALS = (
@@ -269,7 +269,7 @@ REMEDY = "free or add room in the emptiest domains, or raise maxSkew"
 
 RULE = Rule(
     name="PodTopologySpread",
-    kind=Kind.PODS,
+    kind=RuleKind.PODS,
     judge=judge,
     score=score,
     interests=interests,

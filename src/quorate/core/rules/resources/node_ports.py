@@ -13,7 +13,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import EVERY_ADDRESS, HostPort, is_address_taken
 from quorate.core.model.steps import costs
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Refused, Verdict, verdict_of
 
 REFUSAL = Refusal("node(s) didn't have free ports for the requested pod ports", resolvable=True)
@@ -140,7 +140,7 @@ def concerns(pod_class: PodClass) -> bool:
 
 RULE = Rule(
     name="NodePorts",
-    kind=Kind.USE,
+    kind=RuleKind.USE,
     judge=judge,
     cap=cap,
     fits=fits,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass, Resources
 from quorate.core.room.amounts import Amounts, NodeAmounts
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 
 Fractions = npt.NDArray[np.float64]
 _Number = TypeVar("_Number", int, Ints)
@@ -116,7 +116,7 @@ def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
 
 RULE = Rule(
     name="NodeResourcesBalancedAllocation",
-    kind=Kind.USE,
+    kind=RuleKind.USE,
     score_amounts=score,
     score_one=score_one,
 )

@@ -21,7 +21,7 @@ from quorate.core.cluster.nodes.slots import slots_of
 from quorate.core.model.profile import FitStrategy
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Refused, Verdict
 
 REFUSALS = (
@@ -236,7 +236,7 @@ def _mean(strategy: FitStrategy, total: Ints, weights: Ints) -> Ints:
 
 RULE = Rule(
     name="NodeResourcesFit",
-    kind=Kind.USE,
+    kind=RuleKind.USE,
     judge=judge,
     cap=cap,
     fits=fits,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, PodClass
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 
 Scores = npt.NDArray[np.float64]
 
@@ -45,4 +45,4 @@ def utilisation(
     return 100.0 * total / np.maximum(counted, 1.0)
 
 
-RULE = Rule(name="Packing", kind=Kind.USE, is_ours=True, utilisation=utilisation)
+RULE = Rule(name="Packing", kind=RuleKind.USE, is_ours=True, utilisation=utilisation)

@@ -13,7 +13,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_needs import LIMITS
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict
 
 REFUSALS = (Refusal("node(s) exceed max volume count", resolvable=True),)
@@ -59,7 +59,7 @@ def concerns(pod_class: PodClass) -> bool:
 
 RULE = Rule(
     name="NodeVolumeLimits",
-    kind=Kind.VOLUMES,
+    kind=RuleKind.VOLUMES,
     judge=judge,
     cap=cap,
     concerns=concerns,

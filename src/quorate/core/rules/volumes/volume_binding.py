@@ -12,7 +12,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.needs import BoundNeed
 from quorate.core.cluster.storage.volume_needs import BINDING
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Refusals, Verdict, rejected_for
 
 _MISMATCH = "node(s) didn't match PersistentVolume's node affinity"
@@ -73,7 +73,7 @@ def concerns(pod_class: PodClass) -> bool:
 
 RULE = Rule(
     name="VolumeBinding",
-    kind=Kind.VOLUMES,
+    kind=RuleKind.VOLUMES,
     judge=judge,
     cap=cap,
     concerns=concerns,

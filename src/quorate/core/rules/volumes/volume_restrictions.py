@@ -11,7 +11,7 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.volume_needs import RESTRICTIONS
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, rejected_for
 
 REFUSALS = (
@@ -54,7 +54,7 @@ def concerns(pod_class: PodClass) -> bool:
 
 RULE = Rule(
     name="VolumeRestrictions",
-    kind=Kind.VOLUMES,
+    kind=RuleKind.VOLUMES,
     judge=judge,
     cap=cap,
     concerns=concerns,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.storage.volume_needs import ZONE
 from quorate.core.room.room import Room
-from quorate.core.rules.rule import Kind, Rule
+from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, rejected_for
 
 REFUSALS = (Refusal("node(s) had no available volume zone", resolvable=False),)
@@ -34,7 +34,7 @@ def concerns(pod_class: PodClass) -> bool:
 
 RULE = Rule(
     name="VolumeZone",
-    kind=Kind.VOLUMES,
+    kind=RuleKind.VOLUMES,
     judge=judge,
     concerns=concerns,
 )

@@ -19,7 +19,7 @@ from pocketkube.causes import (
     unsupported,
 )
 from pocketkube.errors import Cause
-from pocketkube.names import dns_label, invalid_text, port_name
+from pocketkube.names import dns_label, invalid_text
 from pocketkube.registry.rules.pods.pod_resources import resource_causes
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -156,8 +156,6 @@ def container_port_causes(ports: list[dict[str, Any]], field: str) -> list[Cause
     causes: list[Cause] = []
     for index, port in enumerate(ports):
         at, number = f"{field}[{index}]", port.get("containerPort", 0)
-        if port.get("name"):
-            causes += invalid_text(f"{at}.name", port["name"], port_name)
         if not number:
             causes.append(required(f"{at}.containerPort"))
         elif not 1 <= number <= 65535:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from pocketkube.objects import Object
-from pocketkube.registry.quantities import canonical_list
 from pocketkube.registry.rules.pods.pod_resources import asked_by_containers
+from pocketkube.schema.quantities import canonical_list
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_S = 30

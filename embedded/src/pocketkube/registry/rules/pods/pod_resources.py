@@ -18,7 +18,7 @@ from pocketkube.causes import (
 )
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key
-from pocketkube.registry.quantities import NANO, nano_units, of_nano
+from pocketkube.schema.quantities import NANO, nano_units, of_nano
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _WHOLE = frozenset(
@@ -95,10 +95,13 @@ def asked_by_containers(spec: Mapping[str, Any], field: str) -> dict[str, str]:
     return {name: of_nano(amount) for name, amount in _summed(spec, field).items()}
 
 
-def nano_requests(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a node has to give to a pod, in billionths: containers or pod, and overhead."""
-    sums = _summed(spec, "requests")
-    for name, amount in _amounts(spec, "requests").items():
+def nano_amounts(spec: Mapping[str, Any], field: str = "requests") -> dict[str, int]:
+    """Return what a pod asks for or is limited to, in billionths: containers or pod, and overhead.
+
+    ``requests`` are what a node has to give to it.
+    """
+    sums = _summed(spec, field)
+    for name, amount in _amounts(spec, field).items():
         if name in _QOS or is_huge_page(name):
             sums[name] = amount
     for name, text in (spec.get("overhead") or {}).items():

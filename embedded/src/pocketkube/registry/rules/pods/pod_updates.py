@@ -12,7 +12,7 @@ from typing import Any
 
 from pocketkube.causes import forbidden
 from pocketkube.errors import Cause
-from pocketkube.objects import Object
+from pocketkube.objects import Object, take
 
 _MAY_CHANGE = (
     "pod updates may not change fields other than "
@@ -34,7 +34,7 @@ def pod_update_causes(pod: Object, old: Object) -> list[Cause]:
     expected = _with_old_fields(new, before)
     if before.get("schedulingGates"):
         for field in ("nodeSelector", "affinity"):
-            _take(expected, before, field)
+            take(expected, before, field)
     if expected != before:
         causes.append(forbidden("spec", f"{_MAY_CHANGE}\n{_difference(before, expected)}"))
     return causes
@@ -48,18 +48,11 @@ def _with_old_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
             pairs = zip(new[field], old[field], strict=True)
             result[field] = [{**one, "image": other.get("image")} for one, other in pairs]
     for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _take(result, old, field)
+        take(result, old, field)
     was, now = old.get("terminationGracePeriodSeconds"), new.get("terminationGracePeriodSeconds")
     if was is not None and was < 0 and now == 1:
         result["terminationGracePeriodSeconds"] = was
     return result
-
-
-def _take(target: dict[str, Any], source: Mapping[str, Any], field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)
 
 
 def _toleration_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:

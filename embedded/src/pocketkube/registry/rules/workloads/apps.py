@@ -17,6 +17,7 @@ from pocketkube.causes import (
     unsupported,
 )
 from pocketkube.errors import Cause
+from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import (
@@ -27,7 +28,7 @@ from pocketkube.registry.rules.common import (
 )
 from pocketkube.registry.rules.pods.pod_defaults import default_template
 from pocketkube.registry.rules.pods.pod_spec import template_causes
-from pocketkube.registry.rules.selectors import label_selector_causes, matches
+from pocketkube.registry.rules.selectors import label_selector_causes
 from pocketkube.registry.rules.volumes import claim_causes, default_claim
 
 _MISMATCH = "`selector` does not match template `labels`"
@@ -81,7 +82,7 @@ def _template_causes(spec: dict[str, Any], kind: str, *, fits_empty: bool) -> li
     empty = selector is not None and not any(selector.values())
     if label_selector_causes(selector, ""):
         causes.append(invalid("spec.selector", selector, "invalid label selector."))
-    elif not (fits_empty and empty) and not matches(selector, labels or {}):
+    elif not (fits_empty and empty) and not selector_of(selector).matches(labels or {}):
         causes.append(invalid("spec.template.metadata.labels", labels, _MISMATCH))
     causes += template_causes(template, "spec.template")
     policy = template["spec"]["restartPolicy"]
@@ -258,17 +259,6 @@ def _default_controller(obj: Object) -> None:
         obj["metadata"]["labels"] = obj["metadata"].get("labels") or dict(labels)
 
 
-def _controller_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    if not spec.get("selector"):
-        return [required("spec.selector")]
-    if spec.get("template") is None:
-        return [required("spec.template")]
-    shown = {**spec, "selector": {"matchLabels": spec["selector"]}}
-    causes = _not_negative(spec, "replicas", "minReadySeconds")
-    return causes + _template_causes(shown, "ReplicationController", fits_empty=True)
-
-
 _no_replicas: Callable[[Object, Surroundings], None] = with_status({"replicas": 0})
 
 DEPLOYMENTS = Rules(
@@ -309,7 +299,6 @@ CONTROLLER_REVISIONS = Rules(validate_update=_fixed_data)
 REPLICATION_CONTROLLERS = Rules(
     defaults=_default_controller,
     prepare_create=_no_replicas,
-    validate=_controller_causes,
     has_generation=True,
     selectable={"status.replicas": number_of("status", "replicas")},
 )

@@ -17,12 +17,13 @@ from pocketkube.causes import (
     unsupported,
 )
 from pocketkube.errors import Cause
+from pocketkube.matching.selectors import selector_of
 from pocketkube.names import dns_label
 from pocketkube.objects import Object
 from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import number_of, set_default, spec_of, with_status
 from pocketkube.registry.rules.pods.pod_spec import template_causes
-from pocketkube.registry.rules.selectors import label_selector_causes, matches
+from pocketkube.registry.rules.selectors import label_selector_causes
 from pocketkube.registry.rules.workloads.apps import default_template_of
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
@@ -90,11 +91,12 @@ def _prepare_create(job: Object, _around: Surroundings) -> None:
 def _causes(job: Object) -> list[Cause]:
     spec, name = job["spec"], job["metadata"].get("name", "")
     causes = job_spec_causes(spec, "spec")
-    if spec.get("selector") is None:
+    selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
+    if selector is None:
         causes.append(required("spec.selector"))
-    causes += label_selector_causes(spec.get("selector"), "spec.selector")
-    labels = spec["template"]["metadata"].get("labels")
-    if not matches(spec.get("selector"), labels or {}):
+    wrong = label_selector_causes(selector, "spec.selector")
+    causes += wrong
+    if not wrong and not selector_of(selector).matches(labels or {}):
         why = "`selector` does not match template `labels`"
         causes.append(invalid("spec.template.metadata.labels", labels, why))
     completions = spec.get("completions") or 0

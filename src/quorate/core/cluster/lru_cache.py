@@ -12,7 +12,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Recent(Generic[_Key, _Value]):
+class LruCache(Generic[_Key, _Value]):
     """Values by key, the least recently used first. ``size`` is the sum of their sizes."""
 
     def __init__(self) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pocketkube.matching.selectors import requirement_of
+
 Taint = Mapping[str, Any]
 Toleration = Mapping[str, Any]
 
@@ -55,28 +57,7 @@ def _matches_term(term: Mapping[str, Any], node_name: str, labels: Mapping[str, 
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False  # an empty term matches nothing
-    return all(_matches(e, labels.get(e["key"])) for e in expressions) and all(
-        _matches(f, node_name if f["key"] == "metadata.name" else None) for f in fields
+    own = {"metadata.name": node_name}
+    return all(requirement_of(one).matches(labels) for one in expressions) and all(
+        requirement_of(one).matches(own) for one in fields
     )
-
-
-def _matches(requirement: Mapping[str, Any], value: str | None) -> bool:
-    values = requirement.get("values") or ()
-    match requirement["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    return _compares(requirement["operator"], value, values)
-
-
-def _compares(operator: str, value: str | None, values: Any) -> bool:
-    try:
-        number, bound = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return number > bound if operator == "Gt" else number < bound
