@@ -123,8 +123,8 @@ parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=
 tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and image, into the same cache
 	@$(BIN)/python -m tools.controlplane build --tools
 
-image: $(STAMP) ## Build the container image as an OCI layout in build/image, without a daemon
-	@$(BIN)/python -m tools.image
+image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)
+	@$(BIN)/python -m tools.image $(if $(PUSH),--push $(PUSH))
 
 cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
 	@$(BIN)/python -m tools.controlplane up --nodes 10

@@ -92,6 +92,9 @@ def test_it_is_installed_changed_rolled_back_and_removed(cluster, on, helm, tmp_
     where = f"/api/v1/namespaces/{NAMESPACE}/configmaps/quorate"
     stored = yaml.safe_load(cluster.api("GET", where)["data"]["config.yaml"])
     assert stored["packing"] == "leastAllocated"
+    on("upgrade", "quorate", str(CHART), "--reset-then-reuse-values", "--set", "replicas=3")
+    assert cluster.api("GET", DEPLOYMENT)["spec"]["replicas"] == 3
+    assert mark_of(cluster), "what was set before stays set"
     on("rollback", "quorate", "1")
     assert mark_of(cluster) is None
 
