@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install docs lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
+.PHONY: help image tools install docs lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,10 +32,12 @@ $(DOCS_STAMP): $(STAMP) requirements-docs.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	@touch $@
 
-lock: ## Write requirements.lock anew from both pyproject.toml
+lock: ## Write the locks anew from both pyproject.toml
 	@$(PYTHON) -m venv $(VENV) && $(BIN)/pip install --quiet uv==0.13.8
 	@$(BIN)/uv pip compile pyproject.toml --extra test --universal --generate-hashes \
 	  --no-emit-package pocketkube --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --extra devices --constraints requirements.lock --universal \
+	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-image.lock
 	@$(BIN)/uv pip compile --group pyproject.toml:docs --constraints requirements.lock --universal --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements-docs.lock
 
@@ -117,6 +119,12 @@ oracle: $(STAMP) ## Build kube-scheduler's plugins as a program to ask, into the
 
 parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=20000, SEED=1)
 	@$(BIN)/python -m tools.parity $(or $(N),20000) $(or $(SEED),1)
+
+tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and image, into the same cache
+	@$(BIN)/python -m tools.controlplane build --tools
+
+image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)
+	@$(BIN)/python -m tools.image $(if $(PUSH),--push $(PUSH))
 
 cluster: $(STAMP) controlplane ## Start a real control plane with kwok nodes, until Ctrl-C
 	@$(BIN)/python -m tools.controlplane up --nodes 10

@@ -63,6 +63,15 @@ def test_our_own_lock_and_licences_pass():
     assert "pytest" not in found
 
 
+def test_the_images_lock_is_a_part_of_the_whole_one():
+    whole = audit.locked((audit.ROOT / "requirements.lock").read_text())
+    image = audit.locked((audit.ROOT / "requirements-image.lock").read_text())
+    assert image.items() <= whole.items(), "run: make lock"
+    needed = audit.licences(audit.OURS[0], ["devices"])
+    assert set(needed) <= set(image)
+    assert not {"pytest", "cryptography"} & set(image)
+
+
 def test_nothing_that_replaces_asyncios_loop_is_installed():
     """uvloop closed descriptors that belonged to other connections; see docs/adr/0001."""
     versions = audit.locked((audit.ROOT / "requirements.lock").read_text())

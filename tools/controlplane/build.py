@@ -1,7 +1,8 @@
 """Build the control plane's binaries from the Go module proxy, once, into the cache.
 
-In: Go and this folder's go.mod. Out: six files in ``versions.version_dir()/bin``. Called by the
-command line. An interrupted build leaves no half-made binary, two callers never build at once.
+In: Go and this folder's go.mod. Out: six files in ``versions.version_dir()/bin``, or the tools that
+check chart and image, each in a folder of its version. Called by the command line. An interrupted
+build leaves no half-made binary, two callers never build at once.
 """
 
 import fcntl
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from tools.controlplane import golang, versions
 from tools.controlplane.process import die_with_parent
 
 MODULE_DIR = Path(__file__).parent
-TOTAL_TIME = "10 minutes for all six on two cores"
+_TOTAL_TIMES = {
+    versions.BINARIES: "10 minutes for all six on two cores",
+    versions.TOOLS: "5 minutes of CPU for all three",
+}
 PROGRESS_EVERY_S = 30
 
 _VERSION_VARIABLES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
@@ -31,21 +35,22 @@ class BuildError(RuntimeError):
     """A binary did not build; the text holds the compiler's last words."""
 
 
-def build(progress: Callable[[str], None]) -> None:
-    """Build what is missing; does nothing when every binary is there."""
-    if not versions.missing_binaries():
+def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINARIES) -> None:
+    """Build what is missing of these, one at a time; does nothing when every binary is there."""
+    if not versions.missing_binaries(names):
         return
     with lock(versions.version_dir(), progress):
-        missing = versions.missing_binaries()
+        missing = versions.missing_binaries(names)
         if not missing:
             return
         go = golang.find_go(progress)
-        total = len(versions.BINARIES)
-        progress(f"building {len(missing)} of {total} binaries with {go} ({TOTAL_TIME})")
+        total = len(names)
+        how_long = _TOTAL_TIMES.get(tuple(names), "some minutes")
+        progress(f"building {len(missing)} of {total} binaries with {go} ({how_long})")
         for name in missing:
-            number = versions.BINARIES.index(name) + 1
+            number = names.index(name) + 1
             _build_one(go, name, f"{name} ({number} of {total})", progress)
-    progress(f"built: {versions.version_dir() / 'bin'}")
+    progress(f"built: {versions.folders(names)}")
 
 
 @contextmanager
@@ -77,9 +82,8 @@ def _build_one(go: Path, name: str, title: str, progress: Callable[[str], None])
 
 def _command(go: Path, name: str, work: Path) -> tuple[list[str], Path, dict[str, str]]:
     """Give command, folder and environment that put one binary into ``work``."""
-    if name == "kwok":  # has a dependency graph of its own: installed outside of our module
-        package = f"sigs.k8s.io/kwok/cmd/kwok@{versions.KWOK}"
-        command = [str(go), "install", *FLAGS, "-ldflags", "-s -w", package]
+    if name in versions.RELEASED:
+        command = [str(go), "install", *FLAGS, "-ldflags", "-s -w", versions.RELEASED[name]]
         return command, work, golang.environment(GOFLAGS="", GOBIN=str(work))
     package = "go.etcd.io/etcd/server/v3" if name == "etcd" else f"k8s.io/kubernetes/cmd/{name}"
     ldflags = "-s -w" if name == "etcd" else f"-s -w {_STAMP}"

@@ -1,4 +1,4 @@
-"""Versions of the control plane's parts, and where their binaries are cached."""
+"""Versions of the control plane's parts and of tools, and where their binaries are cached."""
 
 import os
 from collections.abc import Sequence
@@ -18,6 +18,16 @@ BINARIES = (
     "kube-controller-manager",
     "kube-scheduler",
 )
+TOOLS = ("crane", "kubeconform", "helm")
+"""What checks the image and the chart; no cluster needs them."""
+
+# Each has a dependency graph of its own: go install PACKAGE@VERSION, outside of our module.
+RELEASED = {
+    "kwok": f"sigs.k8s.io/kwok/cmd/kwok@{KWOK}",
+    "crane": "github.com/google/go-containerregistry/cmd/crane@v0.22.1",  # OCI images
+    "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",  # schemas of objects
+    "helm": "helm.sh/helm/v4/cmd/helm@v4.3.1",  # Helm 3 has had its last release
+}
 
 
 def cache_root() -> Path:
@@ -33,9 +43,16 @@ def version_dir() -> Path:
 
 def binary(name: str) -> Path:
     """Give the path that a binary has once it is built."""
+    if name in TOOLS:
+        return cache_root() / "tools" / f"{name}-{RELEASED[name].rpartition('@')[2]}" / name
     return version_dir() / "bin" / name
 
 
+def folders(names: Sequence[str]) -> str:
+    """Name the folders that hold these binaries, for people."""
+    return ", ".join(sorted({str(binary(name).parent) for name in names}))
+
+
 def missing_binaries(names: Sequence[str] = BINARIES) -> list[str]:
-    """Name those binaries that are not built yet; empty when a cluster can start."""
+    """Name those binaries that are not built yet; by default empty when a cluster can start."""
     return [name for name in names if not binary(name).is_file()]

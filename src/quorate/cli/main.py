@@ -221,7 +221,10 @@ def lint(
     ] = False,
     output: Output = "table",
 ) -> None:
-    """Check manifests before they are applied: whether their gangs can ever start."""
+    """Check manifests before they are applied: whether their gangs can ever start.
+
+    Where all is well, say what was understood: each gang, its min, its pods and their GPUs.
+    """
     from quorate.cli.commands import lint as command
 
     call = command.Call(files, namespace, shape, scheduler_name or [], ignore or [], strict, output)

@@ -184,7 +184,7 @@ def linted(world):
 
 
 @given(worlds())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_the_scheduler_places_is_never_called_impossible(world):
     """B1: a gang with affinity to itself, in a namespace that does not exist yet."""
     started, findings = placed(world), linted(world)

@@ -74,7 +74,7 @@ def worker_set(scheduler="quorate", *, leader=True, replicas=2, size=4, **spec):
     return workload(*kind, replicas=replicas, leaderWorkerTemplate=both, **spec)
 
 
-def job_set(labels=None, scheduler="quorate"):
+def job_set(labels=None, scheduler="quorate", **spec):
     made = template(scheduler)
     made["metadata"] = {"labels": labels or {}}
     jobs = [
@@ -85,7 +85,7 @@ def job_set(labels=None, scheduler="quorate"):
         }
         for name, replicas in (("driver", 1), ("workers", 2))
     ]
-    return workload("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=jobs)
+    return workload("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=jobs, **spec)
 
 
 def runtime(policy=None, name="torch", scheduler="quorate", kind="ClusterTrainingRuntime"):

@@ -136,7 +136,7 @@ CASES = {
 ELSEWHERE = {
     "pods-without-gang": "test_workloads",
     "workload-min-invalid": "test_workloads",
-    "launcher-last": "test_workloads",
+    "members-made-later": "test_workloads",
     "affinity-needs-others": "test_shape_rules",
     "duplicate-key": "test_tree",
     "no-node-fits": "test_shape_rules",

@@ -205,9 +205,23 @@ def test_a_task_of_volcano_with_a_min_above_its_replicas():
 def test_a_launcher_that_waits_for_workers_which_wait_for_it():
     """B11: docs/users/frameworks.md says how to write it instead."""
     waits = {"launcherCreationPolicy": "WaitForWorkersReady"}
-    found = one(mpi({}, **waits), rule="launcher-last")
+    found = one(mpi({}, **waits), rule="members-made-later")
     assert found.hint == "set spec.runPolicy.schedulingPolicy.minAvailable to 4"
     assert rules(lint(mpi({"minAvailable": 4}, **waits))) == set()
+    written = one(mpi({"minAvailable": 5}, **waits), rule="members-made-later")
+    assert written.hint.startswith("lower spec.runPolicy.schedulingPolicy.minAvailable to 4")
+
+
+def test_jobs_of_a_jobset_that_are_made_one_after_the_other():
+    """B11: the driver's 3 pods wait for a gang of 9, and the workers are made when it runs."""
+    in_order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
+    found = one(job_set(labelled("9", "w"), **in_order), rule="members-made-later")
+    assert found.path == "spec.startupPolicy.startupPolicyOrder"
+    assert "makes 3 of its gang's pods first" in found.message
+    assert rules(lint(job_set(labelled("3", "w"), **in_order))) == set()
+    made = job_set(labelled("9", "w"))
+    made["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "driver", "status": "Ready"}]
+    assert one(made, rule="members-made-later").path == "spec.replicatedJobs[1].dependsOn"
 
 
 # Pods of no gang

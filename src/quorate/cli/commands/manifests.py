@@ -32,8 +32,7 @@ DEFAULT_IMAGE = f"quorate:{__version__}"
 DEFAULT_REPLICAS = 2
 REPLICAS_MAX = 10
 
-# What the guard adds to the Deployment, at the end of a line of it each.
-_GUARD = {
+GUARD_ADDITIONS = {
     "guard_files": """
       certFile: /etc/quorate-guard/tls.crt
       keyFile: /etc/quorate-guard/tls.key""",
@@ -47,13 +46,15 @@ _GUARD = {
           secret:
             secretName: quorate-guard""",
 }
+"""What the guard adds to the Deployment, at the end of a line of it each."""
 
-_PREEMPTION = """
+PREEMPTION_RULE = """
   # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles
   # in the configuration (quorate manifests --preemption).
   - apiGroups: [""]
     resources: [pods]
     verbs: [delete]"""
+"""What ``--preemption`` adds to the ClusterRole."""
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
@@ -95,13 +96,15 @@ def render(
         "replicas": str(replicas),
         # A rolling update and a few pods that fail or terminate need room beside the replicas.
         "critical_pods": str(2 * replicas + 4),
-        "preemption": _PREEMPTION if preemption else "",
+        "preemption": PREEMPTION_RULE if preemption else "",
         "guard_enabled": "true" if guard_ca else "false",
         "guard_ingress": _guard_ingress(control_plane) if guard_ca else "",
         "guard_ca": base64.b64encode(guard_ca).decode(),
-        **(_GUARD if guard_ca else dict.fromkeys(_GUARD, "")),
+        **(GUARD_ADDITIONS if guard_ca else dict.fromkeys(GUARD_ADDITIONS, "")),
     }
-    texts = [_template(part).substitute(values) for part in known if part in (parts or known)]
+    texts = [
+        Template(template(part)).substitute(values) for part in known if part in (parts or known)
+    ]
     return "---\n".join(texts)
 
 
@@ -170,9 +173,10 @@ def _as_json(text: str) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
 
 
-def _template(part: str) -> Template:
+def template(part: str) -> str:
+    """Return the template of a part, a ``string.Template``: ``tools.chart`` makes Helm's of it."""
     folder = resources.files("quorate") / "deploy"
-    return Template((folder / f"{part}.yaml").read_text(encoding="utf-8"))
+    return (folder / f"{part}.yaml").read_text(encoding="utf-8")
 
 
 def _guard_ca(path: Path) -> bytes:

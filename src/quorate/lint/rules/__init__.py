@@ -66,7 +66,7 @@ RULES = (
     Rule(gangs.min_resources, ("min-resources-above-pods",), "minResources that no pod asks for"),
     Rule(workloads.pods_without_gang, ("pods-without-gang",), "pods that belong to no gang"),
     Rule(workloads.unusable_min, ("workload-min-invalid",), "a min that no operator can use"),
-    Rule(workloads.launcher_last, ("launcher-last",), "a launcher that waits for its gang"),
+    Rule(workloads.made_later, ("members-made-later",), "members that wait for one another"),
     Rule(affinity.needs_others, ("affinity-needs-others",), "pods that wait for other pods"),
     Rule(
         shape.fits,

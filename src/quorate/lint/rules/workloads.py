@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
-from quorate.lint.manifests import Manifests
+from quorate.lint.manifests import Gang, Manifests
 from quorate.lint.objects import KubeObject, mapping, path_text, value_at
 from quorate.lint.pod_sources import PodSource
-from quorate.lint.rules.gangs import DEFAULT
+from quorate.lint.rules.gangs import DEFAULT, min_place
+from quorate.lint.tree import Path
+from quorate.lint.workloads.kubeflow import MIN_AVAILABLE
 from quorate.lint.workloads.promise import Promise, total, whole
 from quorate.lint.workloads.ray import GANG_LABEL
 from quorate.lint.workloads.trainer import RUNTIMES
@@ -107,21 +109,61 @@ def _tasks(promise: Promise) -> Iterator[Finding]:
             )
 
 
-def launcher_last(manifests: Manifests) -> Iterator[Finding]:
-    """An MPIJob whose launcher is made when the workers run, and whose gang includes it."""
+def made_later(manifests: Manifests) -> Iterator[Finding]:
+    """A gang with members that are made when the others run, which wait for them.
+
+    The launcher of an MPIJob, and the later jobs of a JobSet.
+    """
     for gang in manifests.gangs:
-        promise = gang.promise
-        if promise is None or promise.object.kind != "MPIJob" or gang.min_count is None:
-            continue
-        spec, one = promise.object.spec(), promise.object
-        workers = total(tuple(source for source in promise.sources if "Worker" in source.path))
-        if spec.get("launcherCreationPolicy") != _WAITS_FOR_WORKERS or workers is None:
-            continue
-        if workers < gang.min_count <= workers + 1:
-            yield one.warning(
-                "launcher-last",
-                ("spec", "launcherCreationPolicy"),
-                f"the launcher is made when the {workers} workers are ready, and the gang needs "
-                f"{gang.min_count} members, the launcher among them: neither would ever start",
-                f"set spec.runPolicy.schedulingPolicy.minAvailable to {workers}",
-            )
+        least = gang.min_count
+        for one in {id(source.object): source.object for source in gang.sources}.values():
+            path = _waits(one)
+            early = [source for source in gang.sources if not _is_later(source, one)]
+            now, count = total(tuple(early)), gang.count
+            if not path or least is None or now is None or count is None:
+                continue
+            if now < least <= count:
+                yield one.warning(
+                    "members-made-later",
+                    path,
+                    f"{one.subject.short} makes {now} of its gang's pods first and the others when "
+                    f"those run, and {least} have to start together: they would wait for one "
+                    "another for ever",
+                    _lower_min(gang, now),
+                )
+
+
+def _lower_min(gang: Gang, count: int) -> str:
+    """Return how to say a smaller min; an operator's own default stands in no field."""
+    field = min_place(gang)[1]
+    if gang.promise is not None and field != MIN_AVAILABLE:
+        return f"set {path_text(MIN_AVAILABLE)} to {count}"
+    return f"lower {path_text(field)} to {count}, or let all be made at once"
+
+
+def _waits(one: KubeObject) -> Path:
+    """Return the field by which an object makes some pods later; empty if it does not."""
+    spec = one.spec()
+    if one.kind == "MPIJob" and spec.get("launcherCreationPolicy") == _WAITS_FOR_WORKERS:
+        return "spec", "launcherCreationPolicy"
+    if one.kind == "JobSet":
+        if mapping(spec.get("startupPolicy")).get("startupPolicyOrder") == "InOrder":
+            return "spec", "startupPolicy", "startupPolicyOrder"
+        jobs = spec.get("replicatedJobs")
+        for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+            if mapping(job).get("dependsOn"):
+                return "spec", "replicatedJobs", index, "dependsOn"
+    return ()
+
+
+def _is_later(source: PodSource, one: KubeObject) -> bool:
+    """Whether an object that makes some pods later makes these later."""
+    if source.object is not one:
+        return False
+    if one.kind == "MPIJob":
+        return "Worker" not in source.path
+    place = source.path[:3]
+    if mapping(value_at(one.value, place)).get("dependsOn"):
+        return True
+    order = value_at(one.value, ("spec", "startupPolicy", "startupPolicyOrder"))
+    return order == "InOrder" and place[-1] != 0

@@ -18,7 +18,7 @@ from quorate.lint.workloads.promise import (
 )
 
 _POLICY: Path = ("spec", "runPolicy", "schedulingPolicy")
-_MIN: Path = (*_POLICY, "minAvailable")
+MIN_AVAILABLE: Path = (*_POLICY, "minAvailable")
 
 
 def training_job(job: Workload) -> Promise | None:
@@ -48,7 +48,7 @@ def _promise(
         job.object.name,
         job.sources,
         default if written is None else whole(written),
-        ("spec",) if written is None else _MIN,
+        ("spec",) if written is None else MIN_AVAILABLE,
         maker,
         names_scheduler,
     )

@@ -1,0 +1,171 @@
+"""What the chart's values change in the manifests: one row for each place.
+
+In: nothing. Out: tables, read by ``making``. A place is a path of keys into the one object of its
+kind and name; an item of a list is its number.
+"""
+
+from typing import Literal, NamedTuple
+
+from quorate.cli.commands.manifests import GUARD_ADDITIONS, PREEMPTION_RULE
+
+Path = tuple[str | int, ...]
+
+
+class Knob(NamedTuple):
+    """One place of one object that a value changes."""
+
+    kind: str
+    path: Path
+    how: Literal["block", "scalar", "after"]
+    """``block``: the value replaces what is below the key. ``scalar``: the text replaces what is
+    beside the key. ``after``: the text comes behind all that is below the key."""
+    text: str
+    """Helm's text: an expression in ``block``, else lines, which are indented as the key is."""
+    value: str = ""
+    """The value whose default has to be what the manifests say there; a test compares."""
+
+
+_POD: Path = ("spec", "template", "spec")
+_CONTAINER: Path = (*_POD, "containers", 0)
+
+
+def _if_given(name: str) -> str:
+    """Return the lines of a field that is there when its value is not empty."""
+    return f"""\
+{{{{- with .Values.{name} }}}}
+{name}:
+  {{{{- toYaml . | nindent INDENT }}}}
+{{{{- end }}}}"""
+
+
+def _block(kind: str, path: Path, value: str) -> Knob:
+    return Knob(kind, path, "block", f"toYaml .Values.{value}", value)
+
+
+KNOBS = (
+    Knob(
+        "ServiceAccount",
+        ("metadata", "labels"),
+        "after",
+        """\
+{{- with .Values.serviceAccount.annotations }}
+annotations:
+  {{- toYaml . | nindent INDENT }}
+{{- end }}""",
+    ),
+    Knob(
+        "ConfigMap",
+        ("data", "config.yaml"),
+        "scalar",
+        """\
+|
+{{- include "quorate.config" . | nindent INDENT }}""",
+    ),
+    Knob(
+        "ResourceQuota",
+        ("spec", "scopeSelector", "matchExpressions", 0, "values"),
+        "scalar",
+        "[{{ .Values.priorityClassName }}]",
+    ),
+    Knob(
+        "Deployment",
+        ("spec", "template", "metadata", "labels"),
+        "after",
+        """\
+  {{- with .Values.podLabels }}
+  {{- toYaml . | nindent INDENT }}
+  {{- end }}""",
+    ),
+    Knob(
+        "Deployment",
+        ("spec", "template", "metadata", "annotations"),
+        "block",
+        'include "quorate.podAnnotations" .',
+        "podAnnotations",
+    ),
+    Knob(
+        "Deployment",
+        (*_POD, "priorityClassName"),
+        "scalar",
+        "{{ .Values.priorityClassName }}",
+        "priorityClassName",
+    ),
+    Knob(
+        "Deployment",
+        (*_POD, "priorityClassName"),
+        "after",
+        "\n".join(
+            _if_given(name)
+            for name in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity")
+        ),
+    ),
+    _block("Deployment", (*_POD, "topologySpreadConstraints"), "topologySpreadConstraints"),
+    _block("Deployment", (*_POD, "securityContext"), "podSecurityContext"),
+    Knob(
+        "Deployment",
+        (*_CONTAINER, "image"),
+        "after",
+        """\
+{{- with .Values.image.pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}""",
+    ),
+    _block("Deployment", (*_CONTAINER, "resources"), "resources"),
+    _block("Deployment", (*_CONTAINER, "securityContext"), "securityContext"),
+    Knob(
+        "CustomResourceDefinition",
+        ("metadata", "annotations"),
+        "after",
+        """\
+  {{- if .Values.crds.keep }}
+  helm.sh/resource-policy: keep
+  {{- end }}""",
+    ),
+)
+
+ONLY_IF = {
+    "Namespace": ".Values.namespace.create",
+    "ResourceQuota": ".Values.resourceQuota.enabled",
+}
+"""Kinds of objects that are there only if a value says so."""
+
+PARTS_ONLY_IF = {
+    "crds": ".Values.crds.install",
+    "guard": ".Values.guard.enabled",
+    "networkpolicy": ".Values.networkPolicy.enabled",
+}
+"""Parts of the manifests, whole, that are there only if a value says so."""
+
+
+def _if(value: str, text: str) -> str:
+    return f"{{{{- if {value} }}}}{text}\n{{{{- end }}}}"
+
+
+PLACEHOLDERS = {
+    "namespace": "{{ .Release.Namespace }}",
+    "image": '{{ include "quorate.image" . }}',
+    "replicas": "{{ .Values.replicas }}",
+    "critical_pods": "{{ add (mul 2 (int .Values.replicas)) 4 }}",
+    "preemption": _if(".Values.preemption", PREEMPTION_RULE),
+    "guard_enabled": "{{ .Values.guard.enabled }}",
+    "guard_ca": '{{ printf "%s\\n" (trim .Values.guard.caBundle) | b64enc }}',
+    "guard_ingress": _if(
+        ".Values.guard.enabled",
+        """
+    # The guard's port, for the API server. Whoever else gets through is heard unless
+    # guard.clientCAFile is set (docs/operators/guard.md).
+    {{- with .Values.networkPolicy.controlPlane }}
+    - from:
+        {{- range . }}
+        - ipBlock: {cidr: {{ . | quote }}}
+        {{- end }}
+      ports:
+        - port: 10272
+    {{- else }}
+    - ports:
+        - port: 10272
+    {{- end }}""",
+    ),
+    **{name: _if(".Values.guard.enabled", text) for name, text in GUARD_ADDITIONS.items()},
+}
+"""What stands for the placeholders of the manifests' templates."""
