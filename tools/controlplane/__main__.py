@@ -83,7 +83,11 @@ def _up(options: argparse.Namespace) -> int:
         print(f"Kubeconfig: {cluster.kubeconfig}")
         print("Type next, in another terminal:")
         print(f"  export KUBECONFIG={cluster.kubeconfig}")
-        print(f"  export PATH={Path(sys.executable).parent}:{cluster.kubectl_path.parent}:$PATH")
+        programs = [Path(sys.executable).parent, cluster.kubectl_path.parent]
+        programs += (
+            [versions.binary("helm").parent] if not versions.missing_binaries(["helm"]) else []
+        )
+        print(f"  export PATH={':'.join(map(str, programs))}:$PATH")
         print("  kubectl get nodes")
         print(f"Logs: {cluster.data_dir}. Ctrl-C stops the control plane.", flush=True)
         stop.wait()
