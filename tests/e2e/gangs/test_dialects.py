@@ -1,9 +1,11 @@
 """Each way of naming a gang: the shape that users apply, and the status that their tools read."""
 
 import copy
+import re
 
 import pytest
 
+from quorate.dialects import by_name
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.world import (
     NATIVE,
@@ -264,3 +266,25 @@ def test_volcanos_queues_are_left_to_those_who_own_its_pods(volcano, apart, besi
     stranger.stop()
     beside({"schedulerNames": [apart.scheduler, "volcano"]})
     wait_for(lambda: len(apart.cluster.api("GET", path)["items"]) == 2, "their owner makes them")
+
+
+@pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
+def test_the_object_has_events_of_waiting_and_of_the_start(world, dialect):
+    """Finding C: ``kubectl describe podgroup`` had no Event for x-k8s and sigs."""
+    shape = SHAPES[dialect]
+    world.nodes(1, allocatable={"pods": "1"})
+    world.apply(shape.group("pg1", 2), shape.deployment("pause", "pg1", 2))
+    described = "describe", f"podgroup.{by_name(dialect).resource.group}", "pg1"
+    wait_for(
+        lambda: "2 members must start together and 1 fit" in world.kubectl(*described),
+        "the object says why it waits",
+    )
+    assert "FailedScheduling" in world.kubectl(*described)
+    world.nodes(1, prefix=f"{world.namespace}-more-")
+    wait_for(
+        lambda: re.search(
+            r"Normal +GangStarted .* 2 of 2 members have a node; 2 had to start together",
+            world.kubectl(*described),
+        ),
+        "the object says that it has started",
+    )

@@ -31,6 +31,7 @@ from quorate.shell.report import bodies
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.reservations import ReservationEvents, object_of
+from quorate.shell.report.starts import STARTED, Starts
 from quorate.shell.report.write_queue import WriteQueue
 
 _TICK_S = 0.1
@@ -70,6 +71,7 @@ class Reporter:
         self._touch_news = asyncio.Event()
         self._warned: dict[GangKey, set[str]] = {}
         self._reservations = ReservationEvents()
+        self._starts = Starts()
 
     def touch(self, keys: Iterable[GangKey]) -> None:
         """Report these gangs once they have not changed for a moment."""
@@ -86,6 +88,7 @@ class Reporter:
     def bound(self, pod: Pod, node: str) -> None:
         """Report that a pod is bound to ``node``."""
         self._telling.has_node(pod)
+        self._starts.bound(key_of(pod))
         self.writes.forget(("condition", pod.uid))
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
@@ -178,6 +181,7 @@ class Reporter:
             self._telling.tell(gang, explainer, explanation, now)
             self._warn_of(gang)
             self._report_reservation(gang, explanation)
+            self._report_start(gang)
         if not gang.members:
             self._forget(key)  # nobody waits: it counts in no metric
 
@@ -199,6 +203,7 @@ class Reporter:
         self._telling.settle(key)
         self._warned.pop(key, None)
         self._reservations.forget(key)
+        self._starts.forget(key)
 
     def _report_reservation(self, gang: GangEntry, explanation: Explanation) -> None:
         """Write an Event when the reservations of a gang have changed."""
@@ -213,6 +218,23 @@ class Reporter:
             lambda: bodies.about(make(), note.regarding, note.annotations),
         )
         self.writes.put((note.reason, gang.key), send, urgent=False)
+
+    def _report_start(self, gang: GangEntry) -> None:
+        """Write an Event about the object of a gang that we have started."""
+        start = self._starts.news(gang)
+        if start is None:
+            return
+        words = {"kind": "Normal", "reason": STARTED, "action": "Binding", "note": start.note}
+        make = self._event(start.pod, **words)
+        body = partial(self._about, make, start.regarding)
+        send = partial(self._send_event, start.pod, body)
+        self.writes.put((STARTED, gang.key), send, urgent=False)
+
+    @staticmethod
+    def _about(
+        make: Callable[[], dict[str, object]], regarding: dict[str, str]
+    ) -> dict[str, object]:
+        return bodies.about(make(), regarding, {})
 
     def _warn_of(self, gang: GangEntry) -> None:
         """Warn about the gang's pods."""
