@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from quorate.core.model import Pod
 from quorate.dialects import PodFacts, Resolution, resolve
+from quorate.lint.added_labels import added_labels
 from quorate.lint.objects import Json, KubeObject, mapping, text
 from quorate.lint.pod_values import decoded, read_pairs
 from quorate.lint.tree import Path
@@ -31,7 +32,7 @@ class PodSource:
     """One pod template: whose it is, where it stands, and how many pods it makes at once.
 
     ``count`` is None when the manifest does not say; ``count_path`` is the field that says it.
-    ``pod`` is what the scheduler would see of each of these pods.
+    ``pod`` is what the scheduler would see of each of these pods, with labels of its controller.
     """
 
     object: KubeObject
@@ -192,6 +193,6 @@ def made_of(
         read_pairs(meta.get("annotations")),
         text(mapping(spec.get("schedulingGroup")).get("podGroupName")),
     )
-    return PodSource(
-        found, path, template, count, at, namespace, facts, resolve(facts), decoded(facts, spec)
-    )
+    made = facts._replace(labels={**added_labels(found, path), **facts.labels})
+    pod = decoded(made, spec)
+    return PodSource(found, path, template, count, at, namespace, facts, resolve(facts), pod)

@@ -3,8 +3,19 @@
 Method: shapes of one or two nodes; the words come from the scheduler's own core.
 """
 
+import copy
+
 import pytest
 
+from tests.unit.lint.operators import (
+    job_set,
+    ray,
+    runtime,
+    train_job,
+    training,
+    volcano,
+    worker_set,
+)
 from tests.unit.lint.world import (
     X_LABEL,
     group,
@@ -209,3 +220,66 @@ def test_claims_are_taken_to_exist():
     device = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
     made = pod(labels={}, volumes=[volume], resourceClaims=[device])
     assert rules(on_shape(made)) == set()
+
+
+SIZES = (264, 326, 440, 399, 251, 251, 310, 282, 279, 390, 315, 333, 342, 381, 274, 316, 270)
+"""Three of these and four more would nearly fill each of seven nodes of 1,000 cpu."""
+
+
+def test_a_search_that_was_cut_short_proves_nothing():
+    """B1: what nobody has shown to be impossible is a warning."""
+    sizes = (*SIZES, 363, 428, 302, 480)
+    jobs = [job(1, f"j{number}", requests={"cpu": str(s)}) for number, s in enumerate(sizes)]
+    nodes = [node(f"n{number}", cpu="1000") for number in range(7)]
+    (found,) = on_shape(group(len(sizes)), *jobs, nodes=nodes).findings
+    assert (found.rule, str(found.severity)) == ("gang-above-shape", "warning")
+    assert found.message.startswith("no place was found in shape small, empty, for the 21 members")
+
+
+def all_near(value, key):
+    """Have all pods of an object near pods with the label ``key: w``; return the object."""
+    if isinstance(value, dict) and "containers" in value:
+        value["affinity"] = near()
+        podlike = value["affinity"]["podAffinity"]
+        (term,) = podlike["requiredDuringSchedulingIgnoredDuringExecution"]
+        term["labelSelector"] = {"matchLabels": {key: "w"}}
+    for below in value.values() if isinstance(value, dict) else value:
+        if isinstance(below, dict | list):
+            all_near(below, key)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("made", "key"),
+    [
+        ([job(4, "w", labels=labelled("4"))], "batch.kubernetes.io/job-name"),
+        ([job_set(labelled("9"))], "jobset.sigs.k8s.io/jobset-name"),
+        ([training(policy={})], "training.kubeflow.org/job-name"),
+        ([worker_set(leader=False)], "leaderworkerset.sigs.k8s.io/name"),
+        ([volcano(4, 4)], "volcano.sh/job-name"),
+        (
+            [ray(labels={"volcano.sh/queue-name": "q"}, groups=[{"replicas": 3}])],
+            "ray.io/cluster",
+        ),
+        (
+            [runtime({"coscheduling": {}}), train_job(trainer={"numNodes": 3})],
+            "jobset.sigs.k8s.io/jobset-name",
+        ),
+    ],
+)
+def test_labels_that_controllers_give_are_known(made, key):
+    """B1: the usual way to be near one's own is a label that no template has."""
+    gang = all_near(copy.deepcopy(made), key)
+    large = [node(f"n{n}", labels={"zone": f"z{n}"}, pods="20", gpu="99") for n in range(2)]
+    small = [node(f"n{n}", labels={"zone": f"z{n}"}, pods="2", gpu="99") for n in range(9)]
+    assert rules(on_shape(*gang, nodes=large)) == set()
+    assert rules(on_shape(*gang, nodes=small)) == {"gang-above-shape"}
+
+
+def test_labels_whose_values_nobody_knows_are_no_reason_to_warn():
+    """B1: an index, or a uid, is in no file."""
+    made = job(2, labels={X_LABEL: "g"}, affinity=near())
+    affinity = made["spec"]["template"]["spec"]["affinity"]["podAffinity"]
+    term = affinity["requiredDuringSchedulingIgnoredDuringExecution"][0]
+    term["labelSelector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
+    assert rules(on_shape(group(2), made, nodes=ZONES)) == set()

@@ -89,8 +89,8 @@ def unusable_min(manifests: Manifests) -> Iterator[Finding]:
             yield one.error(
                 "workload-min-invalid",
                 path,
-                f"{path_text(path)} is {shown(written)}, which is no number of pods",
-                "write how many pods must start together, 1 or more, or leave it out",
+                f"{path_text(path)} is {shown(written)}; it has to be a whole number, 1 or more",
+                "write how many pods must start together, or leave it out",
             )
         yield from _tasks(promise)
 

@@ -5,6 +5,7 @@ Source: trainer 2, pkg/runtime/framework/plugins/coscheduling and volcano.
 
 from __future__ import annotations
 
+from quorate.lint.added_labels import JOBSET_NAME
 from quorate.lint.objects import Json, KubeObject, mapping, text, value_at
 from quorate.lint.pod_sources import PodSource, made_of, templates_of
 from quorate.lint.tree import Path
@@ -57,12 +58,20 @@ def _made(job: Workload, runtime: KubeObject, found: PodSource) -> PodSource:
     labels = mapping(mapping(template_of_job.get("metadata")).get("labels"))
     replicated = mapping(value_at(runtime.value, found.path[:-3]))
     step = text(labels.get(_STEP)) or {"node": "trainer"}.get(text(replicated.get("name")), "")
+    own = _with_label(found.template, JOBSET_NAME, job.object.name)
     if step != "trainer":
-        return found
+        return made_of(runtime, found.path, own, found.count, found.count_path, job.namespace)
     trainer = mapping(job.object.spec().get("trainer"))
     nodes = trainer.get("numNodes", mapping(runtime.spec().get("mlPolicy")).get("numNodes", 1))
-    template = _with_resources(found.template, mapping(trainer.get("resourcesPerNode")))
+    template = _with_resources(own, mapping(trainer.get("resourcesPerNode")))
     return made_of(runtime, found.path, template, whole(nodes), _NODES, job.namespace)
+
+
+def _with_label(template: Json, key: str, value: str) -> Json:
+    """Return the template with one label more: the JobSet that a TrainJob makes has its name."""
+    metadata = mapping(template.get("metadata"))
+    labels = {key: value, **mapping(metadata.get("labels"))}
+    return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 def _with_resources(template: Json, resources: Json) -> Json:
