@@ -73,11 +73,11 @@ def gangs_of(manifests: Manifests) -> tuple[GangSeen, ...]:
 
 
 def others_of(manifests: Manifests) -> tuple[PodsSeen, ...]:
-    """Return the objects with pods of no gang, in the order of the files."""
-    in_gangs = {id(one.object) for gang in manifests.gangs for one in gang.sources}
+    """Return the objects with pods of no gang, and those pods, in the order of the files."""
+    in_gangs = {(id(one.object), one.path) for gang in manifests.gangs for one in gang.sources}
     found: dict[int, list[PodSource]] = {}
     for source in manifests.sources:
-        if id(source.object) not in in_gangs:
+        if (id(source.object), source.path) not in in_gangs:
             found.setdefault(id(source.object), []).append(source)
     return tuple(
         PodsSeen(

@@ -75,13 +75,12 @@ def worker_set(scheduler="quorate", *, leader=True, replicas=2, size=4, **spec):
 
 
 def job_set(labels=None, scheduler="quorate", **spec):
-    made = template(scheduler)
-    made["metadata"] = {"labels": labels or {}}
+    made = {**template(scheduler), "metadata": {"labels": labels or {}}}
     jobs = [
         {
             "name": name,
             "replicas": replicas,
-            "template": {"spec": {"parallelism": 3, "completions": 3, "template": made}},
+            "template": {"spec": {"parallelism": 3, "completions": 3, "template": {**made}}},
         }
         for name, replicas in (("driver", 1), ("workers", 2))
     ]

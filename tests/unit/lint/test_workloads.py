@@ -222,6 +222,13 @@ def test_jobs_of_a_jobset_that_are_made_one_after_the_other():
     made = job_set(labelled("9", "w"))
     made["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "driver", "status": "Ready"}]
     assert one(made, rule="members-made-later").path == "spec.replicatedJobs[1].dependsOn"
+    driver = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    workers = made["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]
+    workers["metadata"] = {"labels": labelled("6", "w")}
+    driver["metadata"] = {}
+    report = lint(made)
+    assert rules(report) == set(), "the workers are made together when the driver runs"
+    assert [other.pods for other in report.others] == [3]
 
 
 # Pods of no gang

@@ -118,8 +118,10 @@ def made_later(manifests: Manifests) -> Iterator[Finding]:
         least = gang.min_count
         for one in {id(source.object): source.object for source in gang.sources}.values():
             path = _waits(one)
-            early = [source for source in gang.sources if not _is_later(source, one)]
-            now, count = total(tuple(early)), gang.count
+            stages = [(_stage(source, one), source) for source in gang.sources]
+            first = min(stage for stage, _ in stages)
+            now = total(tuple(source for stage, source in stages if stage == first))
+            count = gang.count
             if not path or least is None or now is None or count is None:
                 continue
             if now < least <= count:
@@ -156,14 +158,14 @@ def _waits(one: KubeObject) -> Path:
     return ()
 
 
-def _is_later(source: PodSource, one: KubeObject) -> bool:
-    """Whether an object that makes some pods later makes these later."""
+def _stage(source: PodSource, one: KubeObject) -> int:
+    """Return when the object makes these pods: those of a later stage wait for earlier ones."""
     if source.object is not one:
-        return False
+        return 0
     if one.kind == "MPIJob":
-        return "Worker" not in source.path
+        return 0 if "Worker" in source.path else 1
     place = source.path[:3]
-    if mapping(value_at(one.value, place)).get("dependsOn"):
-        return True
     order = value_at(one.value, ("spec", "startupPolicy", "startupPolicyOrder"))
-    return order == "InOrder" and place[-1] != 0
+    if order == "InOrder" and isinstance(place[-1], int):
+        return place[-1]
+    return 1 if mapping(value_at(one.value, place)).get("dependsOn") else 0
