@@ -4,6 +4,7 @@ Method: Helm renders; objects are compared as the API server would read them.
 """
 
 import copy
+import re
 
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from quorate.cli.commands.manifests import render
 from quorate.shell.configuration import config
 from tests.certificates import write_pair
 from tests.chart.conftest import HelmError
+from tests.paths import ROOT
 from tools.chart import CHART
 
 KEEP = "helm.sh/resource-policy"
@@ -235,6 +237,15 @@ def test_a_service_monitor_finds_the_port_of_the_pods_by_a_service_of_its_own(he
     assert monitor["metadata"]["labels"]["p"] == "q"
 
 
+def test_the_rules_are_those_of_the_page_on_alerts(helm):
+    values = {"metrics": {"prometheusRule": {"enabled": True, "labels": {"p": "q"}}}}
+    rule = by_name(helm.render(values=values))["PrometheusRule", "quorate"]
+    page = (ROOT / "docs" / "operators" / "alerts.md").read_text()
+    assert rule["spec"] == yaml.safe_load(re.search(r"(?s)```yaml\n(.*?)```", page)[1])
+    assert len(rule["spec"]["groups"][0]["rules"]) > 5
+    assert rule["metadata"]["labels"] == {"app.kubernetes.io/name": "quorate", "p": "q"}
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -269,7 +280,7 @@ def test_helm_finds_nothing_to_say_of_the_chart(helm, certificate):
         "guard": {"enabled": True, "caBundle": certificate},
         "networkPolicy": {"enabled": True, "controlPlane": NETWORKS},
         "podDisruptionBudget": {"enabled": True},
-        "metrics": {"serviceMonitor": {"enabled": True}},
+        "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
     }
     for values in ({}, everything):

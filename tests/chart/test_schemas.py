@@ -13,7 +13,7 @@ from tests.chart.schemas import LOCATION, write_schemas
 from tests.conftest import skip_or_fail
 from tools.controlplane.versions import binary, missing_binaries
 
-OF_OTHERS = "ServiceMonitor"  # the Prometheus operator's: it is not in the recording
+OF_OTHERS = ("ServiceMonitor", "PrometheusRule")  # the Prometheus operator's: not in the recording
 
 
 def everything(tmp_path):
@@ -23,7 +23,7 @@ def everything(tmp_path):
         "guard": {"enabled": True, "caBundle": write_pair(tmp_path)[0].read_text()},
         "networkPolicy": {"enabled": True, "controlPlane": ["10.0.0.0/28"]},
         "podDisruptionBudget": {"enabled": True},
-        "metrics": {"serviceMonitor": {"enabled": True}},
+        "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
         "imagePullSecrets": [{"name": "mine"}],
         "image": {"pullPolicy": "Always"},
@@ -43,12 +43,14 @@ def conform(tmp_path):
         )
 
     def run(objects):
-        kinds = {(one["apiVersion"], one["kind"]) for one in objects if one["kind"] != OF_OTHERS}
+        kinds = {
+            (one["apiVersion"], one["kind"]) for one in objects if one["kind"] not in OF_OTHERS
+        }
         write_schemas(tmp_path, kinds)
         location = str(tmp_path / LOCATION)
         return subprocess.run(
             [
-                *(str(binary("kubeconform")), "-strict", "-summary", "-skip", OF_OTHERS),
+                *(str(binary("kubeconform")), "-strict", "-summary", "-skip", ",".join(OF_OTHERS)),
                 *("-schema-location", location),
             ],
             input=yaml.safe_dump_all(objects),
@@ -62,7 +64,7 @@ def conform(tmp_path):
 
 
 def test_what_is_rendered_conforms(helm, conform, tmp_path):
-    for values, skipped in (({}, 0), (everything(tmp_path), 1)):
+    for values, skipped in (({}, 0), (everything(tmp_path), 2)):
         objects = helm.render(values=values)
         done = conform(objects)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """The Helm chart's templates, made from the templates of ``quorate manifests``.
 
-In: ``src/quorate/deploy``, and the table of what values change (``knobs``). Out: the files in
+In: ``src/quorate/deploy``, the table of what values change (``knobs``), and the alert rules of
+docs/operators/alerts.md. Out: the files in
 ``chart/quorate/templates`` and ``files``. Called by people (``python -m tools.chart --write``), and
 by a test that fails when what is there is not what would be made.
 """

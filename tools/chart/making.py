@@ -15,6 +15,7 @@ from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, Knob
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "chart" / "quorate"
+ALERTS = ROOT / "docs" / "operators" / "alerts.md"
 HEADER = "{{- /* Made by tools/chart from src/quorate/deploy: change it there. */ -}}\n"
 _CONFIGURATION = ("ConfigMap", ("data", "config.yaml"))
 
@@ -35,7 +36,14 @@ def made() -> dict[str, str]:
         files[f"templates/{part}.yaml"] = HEADER + text
         for configuration in _configurations(documents):
             files["files/config.yaml"] = configuration
+    files["files/rules.yaml"] = _rules()
     return files
+
+
+def _rules() -> str:
+    """Return the alert rules: the first YAML of the page that explains them."""
+    page = ALERTS.read_text(encoding="utf-8")
+    return page.partition("```yaml\n")[2].partition("```")[0]
 
 
 def stale() -> list[str]:
