@@ -174,8 +174,12 @@ def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
         for i, one in enumerate(value):
             identity = one
             if shape.merge is Merge.MAP:
-                if not isinstance(one, dict):
+                if one is None:
                     continue
+                if not isinstance(one, dict):
+                    why = "must be an object for an array of list-type map"
+                    found = [invalid(f"{path}[{i}]", one, why)]
+                    break
                 identity = {key: one[key] for key in sorted(shape.keys) if key in one}
             if identity in seen:
                 found.append(duplicate(f"{path}[{i}]", identity))
