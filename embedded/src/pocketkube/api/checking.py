@@ -49,7 +49,7 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
 
 
 def custom_causes(obj: Object, resource: Resource) -> list[errors.Cause]:
-    """Return what the schema of a CRD, and its path of replicas, forbid; nothing for other kinds."""
+    """Return what a CRD's schema, and its path of replicas, forbid; nothing for other kinds."""
     if not resource.crd:
         return []
     return [*crd.causes(obj, resource.shape), *scale_path_causes(resource, obj)]

@@ -246,6 +246,20 @@ def test_a_custom_resource_has_no_negative_number_of_replicas(world):
     assert [one["field"] for one in error.details["causes"]] == [".spec.n"]
 
 
+def test_a_custom_resource_in_which_1_becomes_true_has_changed(world):
+    crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    made = definition("Thing", "things")
+    made["spec"]["versions"][0]["schema"] = {
+        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    }
+    world.api.create(crds, "", made)
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}, "any": [1, 2]}
+    things, made = world.named("t.dev/v1", "things"), world.create("t.dev/v1", "things", thing)
+    for one, generation in ((1, 1), (True, 2)):
+        made = world.api.update(things, "a", "x", {**made, "any": [one, 2]})
+        assert made["metadata"]["generation"] == generation
+
+
 def test_items_of_a_list_by_keys_are_objects(world):
     items = {"type": "object", "properties": {"name": {"type": "string"}}}
     by_name = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
