@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from pocketkube import errors
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import Cause
@@ -18,6 +16,7 @@ from pocketkube.patch.values import same
 from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
 from pocketkube.registry.rules.base import Rules
 from pocketkube.schema.resource import Resource
+from pocketkube.store.store import encode
 
 _SERVER_FIELDS = (
     "uid",
@@ -56,7 +55,6 @@ _STATUS_LEAVES_METADATA = frozenset(
     }
 )
 _DEFAULT_POD_GRACE_S = 30
-_encode = msgspec.json.Encoder().encode
 _ORPHANING = frozenset({"jobs.batch", "replicationcontrollers"})
 """Kinds whose dependents stay when the deletion does not say otherwise (their strategies)."""
 
@@ -169,7 +167,7 @@ def count_generation(rules: Rules, old: Object, obj: Object) -> None:
 
 def _differ(one: Any, other: Any) -> bool:
     """Tell whether two JSON values differ; bytes that are equal settle it without a walk."""
-    return bool(one != other) or (_encode(one) != _encode(other) and not same(one, other))
+    return bool(one != other) or (encode(one) != encode(other) and not same(one, other))
 
 
 def check_preconditions(
