@@ -12,7 +12,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pocketkube.causes import duplicate
+from pocketkube.causes import duplicate, invalid
 from pocketkube.errors import Cause
 from pocketkube.schema.custom.crd_checks import value_causes
 from pocketkube.schema.shape import Merge, Shape, Type
