@@ -85,17 +85,6 @@ def test_after_very_many_leaders_without_a_journal_nothing_is_known():
     assert len(journal.since) < 100
 
 
-@pytest.mark.parametrize("limit", [0, 1, 2])
-def test_so_many_leaders_without_a_journal_are_named(monkeypatch, limit):
-    monkeypatch.setattr(policy, "SINCE_MAX", limit)
-    journal, others = journal_of("a", 1, []), ["b", "c", "d"]
-    for count, other in enumerate(others, start=1):
-        journal = journal.passed_on(other)
-        named = (journal.by, *journal.since)
-        assert named == ("a", *others[:count])[-1 - limit :]
-        assert (journal.open is None) == (count > limit)
-
-
 def test_a_journal_that_would_not_fit_into_an_annotation_says_so():
     few = (key("g" * 60),)
     many = [key(f"{n}-{'g' * 60}") for n in range(policy.OPEN_BYTES_MAX // 60)]
