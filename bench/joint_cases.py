@@ -27,8 +27,8 @@ from quorate.core.model import (
 )
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.greedy import Demand
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 
 HOST, RACK, ZONE = "kubernetes.io/hostname", "rack", "topology.kubernetes.io/zone"
@@ -67,7 +67,7 @@ def _case(cluster: Cluster, counts: Counter[int]) -> Case:
     found: Counter[PodClass] = Counter()
     for role, count in counts.items():
         found[_class_of(cluster, role)] += count
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     return Case(Demand(tuple((+found).items()), counts.total()), room)
 
 
@@ -137,7 +137,7 @@ def planted_case(seed: int, *, extra: int = 0) -> Case:
         gpu, memory = chance.choice([0, 0, 1, 2, 4, 8]), chance.choice([0, 1, 8, 16, 31])
         requests = (("cpu", cpu), ("gpu", gpu), ("memory", memory))
         _add_role(cluster, role, PodSpec(requests, **_planted_terms(chance, role, len(roles))))
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     classes = [_class_of(cluster, role) for role in roles]
     placed = _plant(chance, room, classes)
     fullness = chance.choice([0, 0.5, 0.8, 0.95, 1])

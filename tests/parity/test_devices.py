@@ -14,8 +14,8 @@ import pytest
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import verdicts
 from quorate.core.turn.cycle import members_of
 from tests.property.seeds import first, kept, number
@@ -103,7 +103,7 @@ def placed_alike(case, pods, steps) -> tuple[list[str], int]:
     for one in pods:
         for change in changes_of({**case, "pod": one}):
             cluster.apply(change)
-    room, placed = Room(cluster.snapshot(), Answers()), 0
+    room, placed = Room(cluster.snapshot(), RuleCache()), 0
     for one, step in zip(pods, steps, strict=True):
         name = one["metadata"]["name"]
         pod_class = class_of(cluster, name)

@@ -69,7 +69,7 @@ def small_world(run, number):
         checks=0.0,
         rest_checks=1.0,
         is_exact=True,
-        bounds={},
+        bounds={"GREEDY_ORDERS_MAX": 3},  # more of them call nothing else, and cost most
         policy=msgspec.structs.replace(setting.policy, search_steps_max=20_000),
     )
     moves = [move for move in script if move[0] != "rest"]

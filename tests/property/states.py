@@ -17,7 +17,7 @@ CACHES = {
     ("Cluster", "_handlers"): "methods",
     ("Cluster", "device_views"): "what each node sees of devices, brought up to date when asked",
     ("Cluster", "device_needs"): "what claims ask for, by what they are",
-    ("Planner", "_answers"): "which nodes pass which rules",
+    ("Planner", "_rule_cache"): "which nodes pass which rules",
     ("Planner", "_singles"): "scores of nodes, by class of pods",
     ("Planner", "_searches"): "joint searches under way, which may begin anew",
     ("Planner", "_victim_searches"): "searches for victims under way, which may begin anew",

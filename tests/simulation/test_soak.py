@@ -12,13 +12,16 @@ from quorate.simulate.soak import soak
 from tests.property.seeds import first, kept, number
 
 SEEDS = number("QUORATE_SIMULATION_SEEDS", 200)
+THEMED_SEEDS = 60
+JUDGED = number("QUORATE_SIMULATION_JUDGED_SEEDS", 3)
+"""How many of these may fail a run. Few, because not many were played so far without a failure:
+docs/maintainers/simulation.md has the count. What the others find is printed."""
 FIRST_SEED = number("QUORATE_SIMULATION_FIRST_SEED", first("simulation"))
 
 
 @pytest.mark.timeout(1800)
 def test_no_seed_breaks_a_promise(capsys):
     failed = []
-    # Several themes at once still find more than is mended (docs/maintainers/simulation.md).
     summary = soak(SEEDS, FIRST_SEED, with_themes=False, on_failure=failed.append)
     with capsys.disabled():
         print(f"\n{summary.line}")
@@ -31,12 +34,19 @@ def test_no_seed_that_once_failed_breaks_a_promise():
     assert not any(broken.values()), broken
 
 
-def test_every_kind_of_fault_and_of_check_occurs():
-    summary = soak(60, FIRST_SEED, on_failure=lambda _: None)
+@pytest.mark.timeout(1800)
+def test_with_themes_every_kind_of_fault_and_of_check_occurs_and_no_promise_is_broken(capsys):
+    failed = []
+    summary = soak(THEMED_SEEDS, FIRST_SEED, on_failure=failed.append)
+    found = {one.seed: str(one.violations[0]) for one in failed}
+    with capsys.disabled():
+        for seed, violation in found.items():
+            print(f"\nmake sim SEED={seed}: {violation}")
     rare = {kind for kind, count in summary.faults.items() if count < 3}
     assert not rare
     assert len(summary.faults) >= 20
     assert len(summary.checks) >= 10
+    assert not [seed for seed in found if seed < FIRST_SEED + JUDGED]
 
 
 @pytest.mark.parametrize("seed", range(7, 12))

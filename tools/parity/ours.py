@@ -19,9 +19,9 @@ from quorate.core.place.members import members_of
 from quorate.core.place.one_pod.nominated import judge_nodes
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.preempt.preemption import NodeResults, VictimChoice, preempt
-from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import verdicts
 from quorate.core.rules.scoring import scores
 from quorate.core.rules.verdict import Verdict
@@ -85,7 +85,7 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
     assert entry.gang is not None, "a pod of ours is in a gang"
     (pod_class,) = members_of(entry.gang, cluster)
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     judged = list(verdicts(pod_class, room))
     rows = cluster.nodes.rows
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}

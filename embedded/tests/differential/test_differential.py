@@ -1,8 +1,8 @@
 """Sequences of requests, sent to a real API server and to the embedded one, get the same answers.
 
-QUORATE_DIFFERENTIAL_EXAMPLES sets how many sequences; without it the run is short and always the
-same. ``python -m embedded.tests.differential.explore`` looks for differences without stopping at
-the first.
+QUORATE_DIFFERENTIAL_EXAMPLES sets how many sequences, others in each run; without it the run is
+short and always the same, because fresh sequences still show rare differences.
+``python -m embedded.tests.differential.explore`` looks for them without stopping at the first.
 """
 
 import os

@@ -19,7 +19,7 @@ import msgspec
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.objects import COUNTED, ObjectId, Objects
-from quorate.core.lifecycle.advancing import Advance, Due, take_reservation_changes
+from quorate.core.lifecycle.advancing import Advance, DueWork, take_reservation_changes
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Decision, Failed, GangOutcome
 from quorate.core.lifecycle.preparing import Preparations
@@ -71,7 +71,7 @@ class Scheduler:
         """Whether it was rebuilt since the last decision because a change met a defect."""
         self._places: dict[str, int] = {}
         """The newest plan's order of placing, by first pods: a part may rely on earlier ones."""
-        self._due = Due()
+        self._due = DueWork()
         """What news and time require to send with the next plan."""
 
     @property
@@ -199,7 +199,7 @@ class Scheduler:
         try:
             key = culprit(error)
             gang = self.cluster.gangs.get(key) if key is not None else None
-            if gang is not None and not gang.memory.aside.lasts(now_s):
+            if gang is not None and not gang.memory.aside.is_active(now_s):
                 self._rebuild()
                 self._set_aside(Failed(gang.key, error), stage, now_s)
                 return True
@@ -241,7 +241,7 @@ class Scheduler:
         plan = decision.plan_without(dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.outcomes)}
         wake_at_s: float | None = decision.now_s
-        due, self._due = self._due, Due()
+        due, self._due = self._due, DueWork()
         try:
             if decision.failed is not None:
                 self._rebuild()
@@ -331,9 +331,9 @@ class Scheduler:
         other.observe(changes)
         return other.decide(now_s, is_whole=True)
 
-    def forget_answers(self) -> None:
+    def forget_caches(self) -> None:
         """Forget cached answers: a checkpoint does not contain them."""
-        self.planner.forget_answers()
+        self.planner.forget_caches()
 
     def configure(self, policy: Policy) -> None:
         """Take another policy; the state is rebuilt for it."""

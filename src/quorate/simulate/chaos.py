@@ -331,7 +331,8 @@ class Chaos:
                 bind(self._world.api, self._world.namespace_of(pod), pod, binding)
 
     def _delete_pod(self) -> None:
-        ours = self._ours()
+        spares = [theme.spares for theme in self._themes]
+        ours = [pod for pod in self._ours() if not any(spare(pod) for spare in spares)]
         if ours:
             self._workload.delete_pod(self._chance.choice(ours).name)
 

@@ -26,6 +26,8 @@ COUPLED = 199
 _ZONES = 4
 _STEP_S = 15e-6
 _FAULTS_S = 30.0
+_ALONE_S_MAX = 20.0
+"""The others come by then, even if the coupled gang is not whole: it would never find room."""
 _CALM_S_MAX = 600.0
 """Words of so many gangs are told at a bounded pace."""
 _ROLE = "simulation/role"
@@ -51,11 +53,12 @@ class Crowd(Theme):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._made = 0
+        self._is_whole = False
 
     def jobs(self, jobs: list[Job]) -> None:
         """Put the crowd in place of the few jobs of other runs."""
-        jobs[:] = [self._coupled(), *(self._small(number) for number in range(1, GANGS + 1))]
+        self._others = [self._small(number) for number in range(1, GANGS + 1)]
+        jobs[:] = [self._coupled(), *self._others]
         self.world.history.on_bound.append(self._on_bound)
 
     def _coupled(self) -> Job:
@@ -91,6 +94,7 @@ class Crowd(Theme):
             priority=chance.choice((0, 0, 5, 100)),
             is_slow=False,
             look_s=4.0,
+            paused_until_s=_ALONE_S_MAX,
         )
 
     def node(self, node: Object) -> None:
@@ -117,10 +121,18 @@ class Crowd(Theme):
         self.met(self.must_meet[1], link.steps >= GANGS / 10)
         self.world.loop.now_s += _STEP_S * link.steps
 
+    def spares(self, pod: PodTruth) -> bool:
+        """Spare the coupled gang until it has started: while it is alone, all deletions meet it."""
+        return pod.gang == "g0" and not self._is_whole
+
     def _on_bound(self, pod: PodTruth) -> None:
-        gang = self.world.history.gangs.get(pod.gang)
-        if gang is not None and gang.name == "g0" and gang.quorate_since != NEVER:
-            self.met(self.must_meet[0])
+        if pod.gang != "g0" or self.world.history.gangs["g0"].quorate_since == NEVER:
+            return
+        self.met(self.must_meet[0])
+        if not self._is_whole:
+            self._is_whole = True
+            for job in self._others:
+                job.paused_until_s = 0.0
 
 
 def run_large(seed: int) -> Outcome:

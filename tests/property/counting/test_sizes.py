@@ -33,8 +33,8 @@ from quorate.core.model.changes import (
 from quorate.core.model.devices import DeviceClass
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import Profile
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of, mask_on
 from quorate.core.scheduler import Scheduler
@@ -259,7 +259,7 @@ def check_counts(play):
 
 def check_slots(one, other):
     """Both say the same of each pod's class on each node."""
-    rooms = [Room(each.cluster.snapshot(), Answers()) for each in (one, other)]
+    rooms = [Room(each.cluster.snapshot(), RuleCache()) for each in (one, other)]
     for uid in one.cluster.pods:
         classes = [each.cluster.pods[uid].pod_class for each in (one, other)]
         counts = [pod_slots(its, room) for room, its in zip(rooms, classes, strict=True)]
@@ -302,7 +302,7 @@ def check_sizes(play):
     specs = {one.spec for one in classes.by_id.values()}
     asked = {name for spec in specs for name, amount in spec.requests if amount}
     assert classes._asking.keys() == asked - set(FIRST_RESOURCES)
-    masks = play.scheduler.planner._answers
+    masks = play.scheduler.planner._rule_cache
     assert len(masks) == 1 or masks.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
     assert all(table.ports.values())
 
@@ -319,7 +319,7 @@ def check_masks(play):
             assert mask[row] == passes
         assert mask.sum() == mask[list(cluster.nodes.rows.values())].sum()
         rows = list(range(len(mask)))
-        for answers in (room.answers, Answers()):
+        for answers in (room.rule_cache, RuleCache()):
             other = Room(room.snapshot, answers)
             assert mask_on(pod_class, other, rows[:3]).tolist() == mask[:3].tolist()
             assert mask_on(pod_class, other, rows).tolist() == mask.tolist()

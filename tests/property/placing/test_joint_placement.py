@@ -13,8 +13,8 @@ from quorate.core.model import HostPort, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.gang import DoesNotFit, place_gang
 from quorate.core.place.greedy import Demand
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.property.placing.test_packing import node
 from tests.unit.core.random_terms import random_terms
@@ -64,7 +64,7 @@ def world(chance):
         matched = cluster.neighbours.matched(entry.label_set)
         pod_class = cluster.classes.variant(entry.pod_class, matched)
         classes[pod_class] = classes.get(pod_class, 0) + counts[number]
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     need = sum(counts) if chance.random() < 0.7 else chance.randint(1, sum(counts))
     return room, Demand(tuple(classes.items()), need)
 

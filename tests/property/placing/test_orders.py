@@ -49,7 +49,7 @@ class Table:
 
     def check(self):
         found = NeighbourCheck.__new__(NeighbourCheck)
-        found._ledger = found._world = self
+        found._ledger = found._rule_check = self
         return found
 
 

@@ -10,8 +10,8 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_another, pack
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
@@ -68,7 +68,7 @@ def world(chance):
     pod_class = cluster.classes.variant(
         entry.pod_class, cluster.neighbours.matched(entry.label_set)
     )
-    return Room(cluster.snapshot(), Answers()), pod_class
+    return Room(cluster.snapshot(), RuleCache()), pod_class
 
 
 def accepts(room, pod_class, counts):

@@ -14,8 +14,8 @@ from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels, fixed_slots
 from quorate.core.place.packing.fill import fill_cells
 from quorate.core.place.packing.one_by_one import place_one_by_one
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from tests.property import plain_packing
 from tests.unit.core.random_worlds import profile, seeds
@@ -97,7 +97,7 @@ def world(chance):
     cluster.apply(PodChanged(waiting))
     entry = cluster.pods["u"]
     matched = cluster.neighbours.matched(entry.label_set)
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     return room, cluster.classes.variant(entry.pod_class, matched)
 
 

@@ -86,7 +86,7 @@ def devices_by_recursion(patch):
                 raise RecursionError("maximum recursion depth exceeded")
             return super().__getattribute__(name)
 
-    patch.setattr("quorate.core.room.answers.Outcomes", Deep)
+    patch.setattr("quorate.core.room.rule_cache.Outcomes", Deep)
 
 
 def promises_that_never_end(patch):

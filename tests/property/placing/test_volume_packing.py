@@ -22,8 +22,8 @@ from quorate.core.model.storage import (
 )
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import pack
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.rule import RuleKind
 from quorate.core.rules.table import FILTERS
@@ -76,7 +76,7 @@ class Storage:
         for gang in list(self.cluster.gangs.values()):
             for pod_class, entries in members_of(gang, self.cluster).items():
                 members.setdefault(pod_class, []).extend(entries)
-        return members, Room(self.cluster.snapshot(), Answers())
+        return members, Room(self.cluster.snapshot(), RuleCache())
 
 
 def limited(chance):

@@ -26,8 +26,8 @@ from quorate.core.model import (
 from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.place.packing.fill import fill
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.scoring import standing_score
@@ -230,7 +230,7 @@ def test_filters_agree_with_one_pod_and_one_node_at_a_time(seed):
     nodes, others = odd_cluster(chance)
     cluster = Cluster(("quorate",))
     told(cluster, nodes, others)
-    masks = Answers()
+    masks = RuleCache()
     for spec in (odd_spec(chance) for _ in range(4)):
         pod_class = cluster.classes.of(spec)
         room = Room(cluster.snapshot(), masks)
@@ -349,7 +349,7 @@ def filled(seed, count, packing):
     cluster = Cluster(("quorate",))
     told(cluster, *odd_cluster(chance, count=8))
     pod_class = cluster.classes.of(odd_spec(chance))
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     slots = pod_slots(pod_class, room)
     attributes = standing_score(pod_class, room, slots > 0)
     got = fill(pod_class, count, slots, room, packing)
@@ -386,7 +386,7 @@ def test_alike_nodes_are_filled_or_evened_out(packing, pods, count):
             NodeChanged(Node(name=f"n{index}", allocatable=(("cpu", pods), ("pods", 99))))
         )
     pod_class = cluster.classes.of(PodSpec(requests=(("cpu", 1),)))
-    room = Room(cluster.snapshot(), Answers())
+    room = Room(cluster.snapshot(), RuleCache())
     got = fill(pod_class, count, pod_slots(pod_class, room), room, packing)
     placed = min(count, 9 * pods)
     assert int(got.sum()) == placed

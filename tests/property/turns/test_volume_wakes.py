@@ -34,8 +34,8 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from quorate.core.turn.cycle import members_of
 from tests.property.fresh import fresh
@@ -185,7 +185,7 @@ class Moves:
 
     def open_to(self):
         """Return for each waiting pod the names of the nodes that volume rules let it go to."""
-        room = Room(self.cluster.snapshot(), Answers())
+        room = Room(self.cluster.snapshot(), RuleCache())
         found = {}
         for gang in self.cluster.gangs.values():
             for pod_class, entries in members_of(gang, self.cluster).items():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.room.answers import Answers
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 
 
@@ -16,7 +16,7 @@ class OneByOne(Singles):
         found = super().best(entry, pod_class, room, promises)
         if pod_class.volume_needs is None and pod_class.device_needs is None:
             afresh = room.copy()
-            afresh.answers = Answers()
+            afresh.rule_cache = RuleCache()
             total = Singles().best(entry, pod_class, afresh, promises)
             assert found == total
             kept = self._of_cycle.get(pod_class) or self._totals[pod_class]

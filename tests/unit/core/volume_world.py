@@ -4,8 +4,8 @@ import numpy as np
 
 from quorate.core.model import ClaimUse
 from quorate.core.model.profile import Profile
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.turn.cycle import members_of
 from tests.unit.core.storage_world import StorageWorld
 
@@ -23,7 +23,7 @@ LOOSE = Profile(packs_gangs=True, default_spread=(), disabled=("NodeVolumeLimits
 
 
 def room_of(w):
-    return Room(w.cluster.snapshot(), Answers())
+    return Room(w.cluster.snapshot(), RuleCache())
 
 
 def classes_of(w, which):

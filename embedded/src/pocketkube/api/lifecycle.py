@@ -12,9 +12,11 @@ from pocketkube import errors
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import Cause
 from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339, take
+from pocketkube.patch.values import same
 from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
 from pocketkube.registry.rules.base import Rules
 from pocketkube.schema.resource import Resource
+from pocketkube.store.store import encode
 
 _SERVER_FIELDS = (
     "uid",
@@ -157,10 +159,15 @@ def count_generation(rules: Rules, old: Object, obj: Object) -> None:
     fields = (old.keys() | obj.keys()) - set(apart)
     deleting = "deletionTimestamp" in obj["metadata"] and "deletionTimestamp" not in old["metadata"]
     annotated = rules.counts_annotations and annotations_of(old) != annotations_of(obj)
-    if deleting or annotated or any(old.get(field) != obj.get(field) for field in fields):
+    if deleting or annotated or any(_differ(old.get(one), obj.get(one)) for one in fields):
         generation += 1
     if generation:
         obj["metadata"]["generation"] = generation
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values differ; bytes that are equal settle it without a walk."""
+    return bool(one != other) or (encode(one) != encode(other) and not same(one, other))
 
 
 def check_preconditions(

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.causes import negative
+from pocketkube.causes import invalid, negative
 from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object
 from pocketkube.registry.metadata import metadata_causes
@@ -48,12 +48,22 @@ def scale_of(resource: Resource, obj: Object) -> Object:
     }
 
 
+def scale_path_causes(resource: Resource, obj: Object) -> list[errors.Cause]:
+    """Return what is wrong with the number of replicas in a custom resource: it is negative."""
+    path = resource.extras.get("scale", {}).get("specReplicasPath", "")
+    replicas = _at(obj, path) if path else None
+    if isinstance(replicas, int) and replicas < 0:
+        return [invalid(path, replicas, "should be a non-negative integer")]
+    return []
+
+
 def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     """Return a copy of the object with the Scale's replicas. Raises ApiError (409, 422)."""
     name = obj["metadata"]["name"]
     replicas = (scale.get("spec") or {}).get("replicas", 0) or 0
-    causes = negative("spec.replicas", replicas)
+    causes = []
     if not resource.crd:
+        causes = negative("spec.replicas", replicas)
         named = {**scale, "metadata": {**(scale.get("metadata") or {}), "name": name}}
         causes += metadata_causes(named, scale_resource(resource), "path-segment")
     if causes:

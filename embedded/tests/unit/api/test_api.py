@@ -232,6 +232,49 @@ def test_metadata_of_a_custom_resource_is_written_anew_as_of_any_other_kind(worl
     assert decoded["metadata"] == {"name": "x", "annotations": {"a": ""}}
 
 
+def test_a_custom_resource_has_no_negative_number_of_replicas(world):
+    made = definition("Thing", "things")
+    paths = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    made["spec"]["versions"][0]["subresources"] = {"scale": paths}
+    world.api.create(world.named("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", made)
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": {"n": 1}}
+    world.create("t.dev/v1", "things", thing)
+    scale = {"metadata": {"name": "x"}, "spec": {"replicas": -1}}
+    things = world.named("t.dev/v1", "things")
+    error = refused(422, world.api.update, things, "a", "x", scale, subresource="scale")
+    assert error.details["kind"] == "Thing"
+    assert [one["field"] for one in error.details["causes"]] == [".spec.n"]
+
+
+def test_a_custom_resource_in_which_1_becomes_true_has_changed(world):
+    crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    made = definition("Thing", "things")
+    made["spec"]["versions"][0]["schema"] = {
+        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    }
+    world.api.create(crds, "", made)
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}, "any": [1, 2]}
+    things, made = world.named("t.dev/v1", "things"), world.create("t.dev/v1", "things", thing)
+    for one, generation in ((1, 1), (True, 2)):
+        made = world.api.update(things, "a", "x", {**made, "any": [one, 2]})
+        assert made["metadata"]["generation"] == generation
+
+
+def test_items_of_a_list_by_keys_are_objects(world):
+    items = {"type": "object", "properties": {"name": {"type": "string"}}}
+    by_name = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    made = definition("Thing", "things")
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["parts"] = {"type": "array", "items": items, **by_name}
+    world.api.create(world.named("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", made)
+    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}}
+    thing["parts"] = [{"name": "a"}, False, {"name": "a"}]
+    error = refused(422, world.create, "t.dev/v1", "things", thing)
+    told = [(one["reason"], one["field"]) for one in error.details["causes"]]
+    kinds = "FieldValueTypeInvalid", "FieldValueInvalid"
+    assert told == [(kind, "parts[1]") for kind in kinds]
+
+
 def test_a_definition_waits_for_finalizers_of_its_objects(world):
     crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
     world.api.create(crds, "", definition("Thing", "things"))

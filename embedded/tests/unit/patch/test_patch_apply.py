@@ -99,6 +99,9 @@ def test_fields_from_before_the_first_apply_have_a_manager():
     with pytest.raises(ApiError) as refused:
         applied(live, config_map({"x": "2"}), "m1")
     assert 'conflict with "before-first-apply" using v1: .data.x' in refused.value.message
+    with pytest.raises(ApiError) as refused:
+        applied(live, config_map({"x": "2"}), "m1", subresource="status")
+    assert 'conflict with "before-first-apply" using v1: .data.x' in refused.value.message
 
 
 def test_an_apply_without_effect_changes_nothing_not_even_the_time():

@@ -114,7 +114,7 @@ class Replay:
         if not self.decisions and not self.changes:
             self.decision = record.decisions
         elif self._in_step and self.scheduler is not None:
-            self.scheduler.forget_answers()
+            self.scheduler.forget_caches()
             return
         self.scheduler = _new(begin)
         try:

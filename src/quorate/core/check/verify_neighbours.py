@@ -31,7 +31,7 @@ class NeighbourCheck:
 
     def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
         self._ledger = ledger
-        self._world = _World(ledger, counts, defaults)
+        self._rule_check = _RuleCheck(ledger, counts, defaults)
 
     def problems(self, placed: list[PodEntry]) -> list[str]:
         """Return a message for each pod that the rules refuse in every order that was tried.
@@ -39,7 +39,7 @@ class NeighbourCheck:
         ``placed`` are the pods of one gang. The cost is some look-ups for each pod and term: all
         pods are tried once, and then again up to ``policy.ORDER_LOOKS_MAX`` times in all.
         """
-        world, ledger = self._world, self._ledger
+        world, ledger = self._rule_check, self._ledger
         waiting, looks = world.in_order(placed), 0
         while waiting and (not looks or looks < policy.ORDER_LOOKS_MAX):
             refused = []
@@ -70,8 +70,8 @@ class NeighbourCheck:
 class _Orders:
     """Try orders of placing pods, up to a bound; equal pods form a group, which is one choice."""
 
-    def __init__(self, placed: list[PodEntry], world: _World, ledger: Ledger) -> None:
-        self._world, self._ledger = world, ledger
+    def __init__(self, placed: list[PodEntry], world: _RuleCheck, ledger: Ledger) -> None:
+        self._rule_check, self._ledger = world, ledger
         groups: dict[object, list[PodEntry]] = {}
         for entry in placed:
             alike = entry.pod_class.id, entry.label_set, entry.node, world.hard(entry)
@@ -114,7 +114,7 @@ class _Orders:
             if not self._left[number]:
                 continue
             self._looks += 1
-            if self._world.problem(self._groups[number][0]):
+            if self._rule_check.problem(self._groups[number][0]):
                 continue
             self._place(number)
             if not self._pods_left:
@@ -156,7 +156,7 @@ class _Rules(NamedTuple):
     """For each of ``hard``: its counter, and whether it counts the pods themselves."""
 
 
-class _World:
+class _RuleCheck:
     """Evaluates the rules for pods, on the ledger's present counts."""
 
     def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:

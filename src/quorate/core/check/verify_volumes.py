@@ -19,7 +19,7 @@ from quorate.core.model.storage import ClaimKey, ClaimRef
 _Said = list[str]
 
 
-class _Look:
+class _Lookups:
     """What the checks of one gang read; each node is looked up once."""
 
     def __init__(self, cluster: Cluster, planned: dict[ClaimKey, Prepare]) -> None:
@@ -64,9 +64,9 @@ def volume_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
     named = Counter(one.volume for one in prepared if one.volume)
     wrong += [f"volume {name} is given away twice" for name in sorted(named) if named[name] > 1]
     planned = {one.key: one for one in prepared}
-    look = _Look(cluster, planned)
+    lookups = _Lookups(cluster, planned)
     for bind in gang.binds:
-        wrong += _bind_problems(bind, look)
+        wrong += _bind_problems(bind, lookups)
     return wrong + _limit_problems(gang, cluster)
 
 
@@ -87,19 +87,19 @@ def _prepare_problem(one: Prepare, cluster: Cluster) -> str:
     return ""
 
 
-def _bound_problems(pod: Pod, node: Node, look: _Look) -> _Said:
+def _bound_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
     """Check that each claim has or gets a volume, and that the node may use it."""
     problems = []
     for key in _claims_of(pod):
-        claim = look.cluster.storage.claims.get(key)
+        claim = lookups.cluster.storage.claims.get(key)
         if claim is None:
             problems.append(f"claim {key} does not exist")
             continue
-        if not claim.is_bound and key not in look.planned:
+        if not claim.is_bound and key not in lookups.planned:
             problems.append(f"claim {key} is not bound, and nothing is done about it")
             continue
-        name = claim.volume if claim.is_bound else look.planned[key].volume
-        volume = look.cluster.storage.volumes.get(name)
+        name = claim.volume if claim.is_bound else lookups.planned[key].volume
+        volume = lookups.cluster.storage.volumes.get(name)
         if volume is None or volume.affinity is None:
             continue
         if not any(term_holds(term, node.name, dict(node.labels)) for term in volume.affinity):
@@ -107,16 +107,16 @@ def _bound_problems(pod: Pod, node: Node, look: _Look) -> _Said:
     return problems
 
 
-def _sharing_problems(pod: Pod, node: Node, look: _Look) -> _Said:
+def _sharing_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
     """Check claims that one pod at a time may use, and disks that a node mounts once."""
     problems = []
-    for key in look.exclusive(pod):
-        users = look.cluster.storage.users_of.get(key, {}).values()
+    for key in lookups.exclusive(pod):
+        users = lookups.cluster.storage.users_of.get(key, {}).values()
         others = [one.pod.name for one in users if one.pod.uid != pod.uid and one.row >= 0]
         if others:
             used = f"is used by pod {min(others)}, and one pod at a time may use it"
             problems.append(f"claim {key} {used}")
-    mounted = look.disks(node.name) if pod.spec.disks else {}
+    mounted = lookups.disks(node.name) if pod.spec.disks else {}
     problems += [
         f"disk {disk.id} is mounted on node {node.name} already"
         for disk in pod.spec.disks
@@ -163,15 +163,15 @@ _ZONES = {
 """Deprecated labels, with their present names."""
 
 
-def _zone_problems(pod: Pod, node: Node, look: _Look) -> _Said:
+def _zone_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
     """Compare the zones and regions of volumes with those of the node, if it has any."""
     labels = dict(node.labels)
     if not any(old in labels or new in labels for old, new in _ZONES.items()):
         return []
     problems = []
     for key in _claims_of(pod, ephemeral=False):
-        claim = look.cluster.storage.claims.get(key)
-        volume = look.cluster.storage.volumes.get(claim.volume) if claim is not None else None
+        claim = lookups.cluster.storage.claims.get(key)
+        volume = lookups.cluster.storage.volumes.get(claim.volume) if claim is not None else None
         if volume is None:
             continue
         for name, value in volume.labels:
@@ -183,7 +183,7 @@ def _zone_problems(pod: Pod, node: Node, look: _Look) -> _Said:
     return list(dict.fromkeys(problems))
 
 
-_CHECKS: dict[str, Callable[[Pod, Node, _Look], _Said]] = {
+_CHECKS: dict[str, Callable[[Pod, Node, _Lookups], _Said]] = {
     "VolumeBinding": _bound_problems,
     "VolumeZone": _zone_problems,
 }
@@ -192,24 +192,24 @@ _CHECKS: dict[str, Callable[[Pod, Node, _Look], _Said]] = {
 VolumeRestrictions is checked for each pod, NodeVolumeLimits for the gang as a whole."""
 
 
-def _bind_problems(bind: Bind, look: _Look) -> _Said:
+def _bind_problems(bind: Bind, lookups: _Lookups) -> _Said:
     """Check the volumes of one pod by the rules of its profile."""
-    entry = look.cluster.pods.get(bind.uid)
-    row = look.cluster.nodes.rows.get(bind.node)
-    node: Node | None = look.cluster.nodes.nodes[row] if row is not None else None
+    entry = lookups.cluster.pods.get(bind.uid)
+    row = lookups.cluster.nodes.rows.get(bind.node)
+    node: Node | None = lookups.cluster.nodes.nodes[row] if row is not None else None
     if entry is None or node is None:
         return []
     pod, disabled = entry.pod, entry.pod_class.profile.disabled
     problems = []
     if "VolumeRestrictions" not in disabled:
-        problems += _sharing_problems(pod, node, look)
+        problems += _sharing_problems(pod, node, lookups)
     alike = bind.node, pod.namespace, pod.claims, disabled
-    if alike in look.done:
+    if alike in lookups.done:
         return problems
-    look.done.add(alike)
+    lookups.done.add(alike)
     for rule, check in _CHECKS.items():
         if rule not in disabled:
-            problems += check(pod, node, look)
+            problems += check(pod, node, lookups)
     return problems
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.devices.requests import DeviceNeedsTable
 from quorate.core.cluster.devices.views import DeviceViews
-from quorate.core.cluster.gangs.bound_pods import stay
+from quorate.core.cluster.gangs.bound_pods import update_in_place
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
@@ -32,7 +32,7 @@ from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.model import GangKey, Pod, changes
-from quorate.core.model.changes import Lack
+from quorate.core.model.changes import KindProblem
 from quorate.core.model.journal import Journal, entry_of
 from quorate.core.model.profile import GANGS, Profile
 
@@ -62,7 +62,7 @@ class ClusterState:
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners = Owners()
         self.served: dict[str, bool] = {}
-        self.unserved: dict[str, Lack] = {}
+        self.unserved: dict[str, KindProblem] = {}
         self.reservations = Reservations(self.classes)
         self.precedence = Precedence(self.nodes, self.profiles.values())
         self.previous_journal: Journal | None = None
@@ -235,7 +235,8 @@ class ClusterState:
             self._after_loss(gang_before, pod.uid)
 
     def _stays(self, entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
-        if not stay(entry, pod, where, node, self.precedence, self.nodes.log, self.reservations):
+        counted_in = self.precedence, self.nodes.log, self.reservations
+        if not update_in_place(entry, pod, where, node, *counted_in):
             return False
         if entry.gang is not None:
             self.touched.add(entry.gang.key)
@@ -372,10 +373,9 @@ class ClusterState:
 
     def owner_changed(self, change: changes.OwnerChanged) -> None:
         """Note how many pods an owner makes."""
-        said = change.namespace, change.owner, change.replicas
-        self.touched |= self.reservations.note_owner_replicas(*said)
-        waiting = (key for key in self.owners.note_replicas(*said) if self.gangs[key].waits)
-        self.touched.update(waiting)
+        now = change.namespace, change.owner, change.replicas
+        self.touched |= self.reservations.note_owner_replicas(*now)
+        self.touched.update(key for key in self.owners.note_replicas(*now) if self.gangs[key].waits)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note why an object cannot be read, or ("") that it can."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.state import ClusterState
 from quorate.core.model import Pod, changes
-from quorate.core.model.changes import Lack
+from quorate.core.model.changes import KindProblem
 
 BUDGETS = "PodDisruptionBudget"
 """The kind that protects pods from preemption: nothing is preempted while budgets are unknown."""
@@ -42,20 +42,20 @@ def note(cluster: ClusterState, kind: str, problem: str, hint: str) -> None:
     When a kind can be listed again, all waiting gangs are touched: a gang may have needed it
     because of other objects that are gone by now.
     """
-    lack = Lack(problem, hint) if problem else None
-    if cluster.unserved.get(kind) == lack:
+    now = KindProblem(problem, hint) if problem else None
+    if cluster.unserved.get(kind) == now:
         return
-    if lack is None:
+    if now is None:
         del cluster.unserved[kind]
         cluster.touched.update(key for key, gang in cluster.gangs.items() if gang.waits)
         return
-    cluster.unserved[kind] = lack
+    cluster.unserved[kind] = now
     for key, gang in cluster.gangs.items():
         if gang.waits and _matters(kind, gang, cluster):
             cluster.touched.add(key)
 
 
-def lack_of(gang: GangEntry, cluster: ClusterState) -> Lack | None:
+def problem_for(gang: GangEntry, cluster: ClusterState) -> KindProblem | None:
     """Return what the gang or its waiting pods need and cannot be listed, or None.
 
     It takes O(1) while all kinds can be listed, else O(members).

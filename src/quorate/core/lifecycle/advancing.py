@@ -1,8 +1,8 @@
 """The step before each plan: takes in news, and acts on times that have come.
 
-In: the cluster with its news, the time. Out: ``Due``, what has to be sent as a result. Called by
-``scheduler.decide``. Attempts time out, claims become bound, reservations end and back-offs expire
-here. It updates gangs and the queue; it places no pod.
+In: the cluster with its news, the time. Out: ``DueWork``: what has to be sent as a result. Called
+by ``scheduler.decide``. Attempts time out, claims become bound, reservations end and back-offs
+expire here. It updates gangs and the queue; it places no pod.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quorate.core.rules.masks import mask_of
 
 
 @dataclass(slots=True)
-class Due:
+class DueWork:
     """What has to be sent, independently of what is planned."""
 
     gangs: list[GangBinds] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Advance:
         ask_room: Callable[[], Room],
         policy: Policy,
         now_s: float,
-        due: Due,
+        due: DueWork,
     ) -> None:
         """Take in the news since the last decision, and act on times that have come.
 
@@ -170,7 +170,7 @@ class Advance:
         policy: Policy,
         touched: set[GangKey],
         now_s: float,
-        due: Due,
+        due: DueWork,
     ) -> None:
         """Update the life-cycle of touched gangs, and end the attempts that have timed out."""
         cluster.reservations.forget_not_reserved(now_s)
@@ -220,11 +220,11 @@ class Advance:
 def _is_aside(key: GangKey, cluster: Cluster, now_s: float) -> bool:
     """Whether the gang is set aside because it met a defect of ours."""
     gang = cluster.gangs.get(key)
-    return gang is not None and gang.memory.aside.lasts(now_s)
+    return gang is not None and gang.memory.aside.is_active(now_s)
 
 
 @contextmanager
-def _guarded(key: GangKey, due: Due) -> Iterator[None]:
+def _guarded(key: GangKey, due: DueWork) -> Iterator[None]:
     """Record a defect that one gang meets, so that the other gangs go on."""
     try:
         yield

@@ -87,7 +87,7 @@ class Attempts:
         elif self._had_started(gang, attempts, before):
             life.once_quorate = True
         else:
-            self._take_up(gang, own, now_s)
+            self._reopen(gang, own, now_s)
 
     @staticmethod
     def _is_partial(gang: GangEntry) -> bool:
@@ -99,7 +99,7 @@ class Attempts:
             return False
         return before.is_settled(gang.key, attempts)
 
-    def _take_up(self, gang: GangEntry, bound: list[PodEntry], now_s: float) -> None:
+    def _reopen(self, gang: GangEntry, bound: list[PodEntry], now_s: float) -> None:
         """Open the attempt of a dead leader again."""
         gang.give_up(entry for entry in bound if entry.pod.terminating)
         if gang.lifecycle.evicting:

@@ -11,7 +11,7 @@ from quorate.core.model.plan import Prepare, Undo
 from quorate.core.model.storage import Claim, ClaimKey
 
 
-def stale(gang: GangEntry, cluster: Cluster) -> Undo | None:
+def stale_selections(gang: GangEntry, cluster: Cluster) -> Undo | None:
     """Return what to undo on claims of a gang that could not be placed, or None.
 
     Only claims count that are used by waiting pods of this gang alone: no other pod waits for them.

@@ -85,7 +85,7 @@ class DialectServed(Change, frozen=True):
     hint: str = ""
 
 
-class Lack(NamedTuple):
+class KindProblem(NamedTuple):
     """Why a kind is not to be had, and what a person can do about it."""
 
     problem: str

@@ -33,7 +33,8 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True):
         if to in (self.by, *self.since):
             return self
         if len(self.since) >= policy.SINCE_MAX:
-            return Journal(self.since[0], 0, None, (*self.since[1:], to))
+            first, *others = *self.since, to
+            return Journal(first, 0, None, tuple(others))
         return msgspec.structs.replace(self, since=(*self.since, to))
 
     def is_settled(self, gang: GangKey, attempts: Iterable[str]) -> bool:

@@ -83,7 +83,7 @@ LABEL_COLUMNS_KEPT_MAX = 256
 At 5,000 nodes that is 5 MB, and encoding one takes 1 ms."""
 VOLUME_PAIRS_FLAT_MAX = 1_000_000
 """So many pairs of volume and node are looked at all at once for a claim; of more, group by group
-of volumes with the same nodes (``room.candidates``)."""
+of volumes with the same nodes (``room.volume_candidates``)."""
 VOLUMES_PER_NODE_FLAT_MAX = 4
 """And not where groups have more volumes than this: most of them do not matter to one claim."""
 VALUES_UNUSED_MAX = 64

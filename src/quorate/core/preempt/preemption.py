@@ -72,7 +72,7 @@ class StateVersion(NamedTuple):
         """Return the present version and positions."""
         table, neighbours = room.snapshot.table, room.snapshot.neighbours
         return cls(
-            room.answers.version_of(room.snapshot), table.log.position, neighbours.log.position
+            room.rule_cache.version_of(room.snapshot), table.log.position, neighbours.log.position
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
 from quorate.core.cluster.gangs.tasks import lacking
-from quorate.core.cluster.unlisted_kinds import lack_of
+from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.model.reasons import Reason
 
@@ -20,9 +20,9 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     It takes O(1); O(members) for a gang with minima by task and enough members for min, or while a
     kind of object cannot be listed.
     """
-    if gang.memory.aside.lasts(now_s):
+    if gang.memory.aside.is_active(now_s):
         return Reason.INTERNAL_ERROR
-    if cluster.unserved and lack_of(gang, cluster) is not None:
+    if cluster.unserved and problem_for(gang, cluster) is not None:
         return Reason.API_NOT_AVAILABLE
     if not gang.quorum_is_known:
         return _object_missing(gang.key, cluster)

@@ -20,22 +20,22 @@ from quorate.core.cluster.storage.needs import UnboundNeed, VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
 from quorate.core.model.steps import Steps, costs
 from quorate.core.model.storage import ClaimKey
-from quorate.core.room.candidates import Candidates, Starts, candidates_of
 from quorate.core.room.reach import NO_VOLUME, OK, Codes, Reach
+from quorate.core.room.volume_candidates import Starts, VolumeCandidates, candidates_of
 
 
-class _Lasting:
+class _CycleCache:
     """A cache that all copies of one cycle share."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         """Numbers of the volumes that are candidates for some claim."""
         self.names: list[str] = []
-        self.candidates: dict[UnboundNeed, Candidates] = {}
+        self.candidates: dict[UnboundNeed, VolumeCandidates] = {}
 
 
-class _Part(NamedTuple):
-    """How one claim of a pod is met: by one of ``candidates`` or by provisioning a volume.
+class _ClaimOptions(NamedTuple):
+    """How one claim of a pod is met: by one of ``volume_candidates`` or by provisioning a volume.
 
     ``row`` is the only node allowed; None allows all. ``is_open``: the volume is not chosen yet.
     ``must``: no volume may be provisioned, so the claim needs one of the candidates.
@@ -43,7 +43,7 @@ class _Part(NamedTuple):
 
     need: UnboundNeed
     row: int | None = None
-    candidates: Candidates | None = None
+    candidates: VolumeCandidates | None = None
     is_open: bool = False
     must: bool = False
 
@@ -53,7 +53,7 @@ class ClaimChoices:
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._lasting = _Lasting()
+        self._cycle_cache = _CycleCache()
         self.steps: Steps | None = None
         self._taken: frozenset[int] = frozenset()
         """Numbers of the volumes that were chosen for claims."""
@@ -66,7 +66,7 @@ class ClaimChoices:
     def copy(self) -> ClaimChoices:
         """Return an independent copy for a trial."""
         other = ClaimChoices.__new__(ClaimChoices)
-        other._reach, other._lasting, other.steps = self._reach, self._lasting, self.steps
+        other._reach, other._cycle_cache, other.steps = self._reach, self._cycle_cache, self.steps
         other._taken, other._settled = self._taken, self._settled
         other._decided, other._chosen = dict(self._decided), dict(self._chosen)
         return other
@@ -102,7 +102,7 @@ class ClaimChoices:
         for need, lacks in (*there, *made):
             lacking = lacks & (codes == OK)
             if lacking.any():
-                codes[lacking] = self._made(need)[lacking]
+                codes[lacking] = self._provisionable(need)[lacking]
         codes[elsewhere] = NO_VOLUME
         return codes
 
@@ -132,7 +132,7 @@ class ClaimChoices:
         n, slots = len(self._reach.snapshot), None
         for candidates, (need, each) in self._contested(volume_needs).items():
             free = candidates.free_at(n, self._taken) // each
-            makes = self._made(need) == OK
+            makes = self._provisionable(need) == OK
             more = np.where(makes, UNLIMITED, free)
             slots = more if slots is None else np.minimum(slots, more)
             self._count(1 + candidates.steps)
@@ -142,7 +142,7 @@ class ClaimChoices:
         """Return an upper bound on the pods that get volumes, over all nodes."""
         most = UNLIMITED
         for candidates, (need, each) in self._contested(volume_needs).items():
-            if (self._made(need) != OK).all():
+            if (self._provisionable(need) != OK).all():
                 most = min(most, len(candidates.numbers - self._taken) // each)
         return most
 
@@ -168,7 +168,7 @@ class ClaimChoices:
         none = (-1,) * len(volume_needs.unbound)
         each = np.repeat(rows, pods).tolist()
         for row, numbers in zip(each, self._give(volume_needs, each), strict=True):
-            names = tuple(self._lasting.names[n] if n >= 0 else "" for n in numbers or none)
+            names = tuple(self._cycle_cache.names[n] if n >= 0 else "" for n in numbers or none)
             before = self._chosen.get((pod_class.id, row), ())
             self._chosen[pod_class.id, row] = (*before, names)
 
@@ -200,7 +200,7 @@ class ClaimChoices:
             if numbers is None:
                 continue
             taken.update(number for number in numbers if number >= 0)
-            if is_shared and self._decide(row, parts, numbers):
+            if is_shared and self._note_choices(row, parts, numbers):
                 parts = [self._part(need) for need in volume_needs.unbound]
         self._taken = frozenset(taken)
         looked = {part.candidates for part in parts if part.candidates is not None}
@@ -209,7 +209,7 @@ class ClaimChoices:
         return found
 
     def _numbers_at(
-        self, row: int, parts: list[_Part], taken: set[int], starts: Starts
+        self, row: int, parts: list[_ClaimOptions], taken: set[int], starts: Starts
     ) -> list[int] | None:
         numbers: list[int] = []
         for part in parts:
@@ -219,57 +219,61 @@ class ClaimChoices:
             if part.candidates is not None:
                 given = taken if part.is_open else ()
                 number = part.candidates.pick_at(row, given, numbers, starts)
-            if number < 0 and (part.must or not self._is_made(part, row)):
+            if number < 0 and (part.must or not self._is_provisioned(part, row)):
                 return None
             numbers.append(number)
         return numbers
 
-    def _is_made(self, part: _Part, row: int) -> bool:
+    def _is_provisioned(self, part: _ClaimOptions, row: int) -> bool:
         """Whether a volume can be provisioned on the row, or was decided to be."""
         if part.row is None and part.candidates is None:
             return True
-        return bool(self._made(part.need)[row] == OK)
+        return bool(self._provisionable(part.need)[row] == OK)
 
-    def _made(self, need: UnboundNeed) -> Codes:
+    def _provisionable(self, need: UnboundNeed) -> Codes:
         """Return int8[n]: whether each node lets a volume be provisioned for the claim."""
         found = self._reach.provision(need.storage_class, need.size)
         self._count(self._reach.take_steps())
         return found
 
-    def _decide(self, row: int, parts: list[_Part], numbers: list[int]) -> bool:
+    def _note_choices(self, row: int, parts: list[_ClaimOptions], numbers: list[int]) -> bool:
         """Record a pod's decisions for shared claims; return whether there were any."""
         before = len(self._decided)
         for part, number in zip(parts, numbers, strict=True):
             claim = part.need.claim
             if claim is not None and claim not in self._settled:
-                name = self._lasting.names[number] if number >= 0 else ""
+                name = self._cycle_cache.names[number] if number >= 0 else ""
                 self._decided.setdefault(claim, (row, name))
         return len(self._decided) > before
 
-    def _part(self, need: UnboundNeed) -> _Part:
+    def _part(self, need: UnboundNeed) -> _ClaimOptions:
         """Return how a claim is met, given the decisions so far."""
         if need.selected_node is not None:
             rows = self._reach.snapshot.rows_named((need.selected_node,))
-            return _Part(need, row=rows[0] if rows else -1)
+            return _ClaimOptions(need, row=rows[0] if rows else -1)
         found, is_settled = None, False
         if need.claim is not None:
             is_settled = need.claim in self._settled
             found = (self._settled if is_settled else self._decided).get(need.claim)
         if found is None:
             candidates = self._candidates(need)
-            return _Part(need, candidates=candidates, is_open=not need.kept)
+            return _ClaimOptions(need, candidates=candidates, is_open=not need.kept)
         row, name = found
         if name:
-            return _Part(need, candidates=self._candidates(need._replace(kept=name)), must=True)
+            return _ClaimOptions(
+                need, candidates=self._candidates(need._replace(kept=name)), must=True
+            )
         if need.shareable and not is_settled:
-            return _Part(need)  # any node does, as long as its volume is not there
-        return _Part(need, row=row)
+            return _ClaimOptions(need)  # any node does, as long as its volume is not there
+        return _ClaimOptions(need, row=row)
 
-    def _contested(self, volume_needs: VolumeNeeds) -> dict[Candidates, tuple[UnboundNeed, int]]:
+    def _contested(
+        self, volume_needs: VolumeNeeds
+    ) -> dict[VolumeCandidates, tuple[UnboundNeed, int]]:
         """Return the volumes that pods compete for, with the number of equal claims of a pod."""
         parts = [part for part in map(self._part, volume_needs.unbound) if part.is_open]
         each = Counter(part.candidates for part in parts if part.candidates is not None)
-        found: dict[Candidates, tuple[UnboundNeed, int]] = {}
+        found: dict[VolumeCandidates, tuple[UnboundNeed, int]] = {}
         for part in parts:
             if part.candidates is not None and part.candidates.numbers:
                 found[part.candidates] = part.need, each[part.candidates]
@@ -280,13 +284,13 @@ class ClaimChoices:
             return False
         return need.claim is not None or bool(self._candidates(need).numbers)
 
-    def _candidates(self, need: UnboundNeed) -> Candidates:
+    def _candidates(self, need: UnboundNeed) -> VolumeCandidates:
         """Return the volumes that could be bound to such a claim."""
-        found = self._lasting.candidates.get(need)
+        found = self._cycle_cache.candidates.get(need)
         if found is None:
-            found = candidates_of(need, self._reach, self._lasting.numbers)
-            self._lasting.candidates[need] = found
-            self._lasting.names = list(self._lasting.numbers)
+            found = candidates_of(need, self._reach, self._cycle_cache.numbers)
+            self._cycle_cache.candidates[need] = found
+            self._cycle_cache.names = list(self._cycle_cache.numbers)
             in_class = self._reach.snapshot.storage.index.volumes_in.get(need.storage_class, ())
             looked = 0 if need.kept else len(in_class) // 10
             self._count(1 + looked + found.steps_to_make + self._reach.take_steps())
@@ -297,5 +301,5 @@ class ClaimChoices:
             self.steps.take(steps)
 
 
-def _steps_of(part: _Part) -> int:
+def _steps_of(part: _ClaimOptions) -> int:
     return part.candidates.steps if part.candidates is not None else 0

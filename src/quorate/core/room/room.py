@@ -20,9 +20,9 @@ from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import HostPort, policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.amounts import Amounts
-from quorate.core.room.answers import Answers, Version
 from quorate.core.room.devices.device_room import DeviceRoom, by_nodes
 from quorate.core.room.port_room import PortRoom
+from quorate.core.room.rule_cache import RuleCache, Version
 from quorate.core.room.volume_room import VolumeRoom
 
 Sums = npt.NDArray[np.float64]
@@ -36,15 +36,17 @@ class Room:
     the plan is applied, what a cycle has placed is recorded here and nowhere else.
     """
 
-    def __init__(self, snapshot: Snapshot, answers: Answers, steps: Steps | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, rule_cache: RuleCache, steps: Steps | None = None
+    ) -> None:
         """Start with everything that is free in the snapshot.
 
-        ``answers`` are a cache that outlives the decision. ``steps`` bound the work for claims and
-        for pods that constrain one another; None sets no bound.
+        ``rule_cache`` outlives the decision. ``steps`` bound the work for claims and for pods that
+        constrain one another; None sets no bound.
         """
         self.snapshot = snapshot
         self.steps = steps
-        self.answers = answers
+        self.rule_cache = rule_cache
         self._is_shared = True
         """Whether another room shares ``free`` and ``scored``: they are copied before a write."""
         self.free: Ints = snapshot.free
@@ -78,7 +80,7 @@ class Room:
     def what_if(self) -> Room:
         """Return a copy in which only pod counts (``shift_counts``) and volumes may change."""
         other = Room.__new__(Room)
-        other.snapshot, other.answers, other.steps = self.snapshot, self.answers, self.steps
+        other.snapshot, other.rule_cache, other.steps = self.snapshot, self.rule_cache, self.steps
         other.free, other.scored = self.free, self.scored
         other._is_shared = True
         other.rows_taken, other.changed_selectors = [], []
@@ -95,21 +97,21 @@ class Room:
         if self.steps is not None:
             self.steps.take(count)
 
-    def kept(self, key: object, make: Callable[[], _Value], *, images: bool = False) -> _Value:
-        """Return what ``make`` derives from node attributes, cached; see ``Answers.fact``."""
-        return self.answers.fact(self.snapshot, key, make, images=images)
+    def cached(self, key: object, make: Callable[[], _Value], *, images: bool = False) -> _Value:
+        """Return what ``make`` derives from node attributes, cached; see ``RuleCache.fact``."""
+        return self.rule_cache.fact(self.snapshot, key, make, images=images)
 
     @property
     def version(self) -> Version:
         """A value that changes whenever labels, taints or the set of nodes change."""
-        return self.answers.version_of(self.snapshot)
+        return self.rule_cache.version_of(self.snapshot)
 
     @property
     def device_room(self) -> DeviceRoom:
         """The devices that are left for claims."""
         if self._device_room is None:
             of = self.snapshot
-            outcomes, steps = self.answers.outcomes, self.steps
+            outcomes, steps = self.rule_cache.outcomes, self.steps
             self._device_room = DeviceRoom(
                 of.devices, of.device_views, of.table, outcomes, steps=steps
             )
@@ -201,7 +203,7 @@ class Room:
             order = np.argsort(codes, kind="stable")
             return order, np.searchsorted(codes[order], np.arange(len(column.values) + 1))
 
-        order, starts = self.kept(("beside", topology, column.serial), make)
+        order, starts = self.cached(("beside", topology, column.serial), make)
         code = int(codes[row])
         return order[starts[code] : starts[code + 1]] if code >= 0 else order[:0]
 
@@ -285,7 +287,7 @@ class Room:
             present: Mask = self.snapshot.label(key).codes[: len(self.free)] >= 0
             return present
 
-        return self.kept(("label", key), make)
+        return self.cached(("label", key), make)
 
     def terms(self, pod_class: PodClass, column: Column) -> list[Key]:
         """Return the columns of terms of placed pods that match a pod of this class."""

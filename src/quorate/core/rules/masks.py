@@ -1,7 +1,7 @@
 """Which nodes pass all rules of kind NODE for a pod class: masks, brought up to date row by row.
 
 In: a pod class and the room. Out: bool[n], n rows of the snapshot; nobody may write to it. Classes
-that agree in ``PodClass.attributes`` share a mask, which ``room.answers`` keeps.
+that agree in ``PodClass.attributes`` share a mask, which ``room.rule_cache`` keeps.
 """
 
 from __future__ import annotations
@@ -13,28 +13,30 @@ import numpy as np
 from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
-from quorate.core.room.answers import KeptMask
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import CachedMask
 from quorate.core.rules.table import ON_ATTRIBUTES
 
 
 def mask_of(pod_class: PodClass, room: Room) -> Mask:
     """Return bool[n]: alive nodes that pass every rule of kind NODE for the class."""
-    snapshot, answers = room.snapshot, room.answers
+    snapshot, rule_cache = room.snapshot, room.rule_cache
     if snapshot.attributes_version != snapshot.table.attributes_version:
         return _made(pod_class, room)  # somebody looks at how things were
     key = pod_class.attributes
-    kept, now = answers.mask(key), snapshot.table.attributes_log.position
+    kept, now = rule_cache.mask(key), snapshot.table.attributes_log.position
     if kept is not None:
         if kept.seen == now:
             return kept.mask
         mask = _brought_up_to_date(kept, pod_class, snapshot)
         if mask is not None:
             is_as_long = len(mask) == len(kept.mask)
-            (answers.replace_mask if is_as_long else answers.keep_mask)(key, KeptMask(mask, now))
+            (rule_cache.replace_mask if is_as_long else rule_cache.keep_mask)(
+                key, CachedMask(mask, now)
+            )
             return mask
     mask = _made(pod_class, room)
-    answers.keep_mask(key, KeptMask(mask, now))
+    rule_cache.keep_mask(key, CachedMask(mask, now))
     return mask
 
 
@@ -43,7 +45,7 @@ def mask_on(pod_class: PodClass, room: Room, rows: Sequence[int]) -> Mask:
 
     Where no mask is kept and the rows are few, only they are looked at.
     """
-    is_kept = room.answers.has_mask(pod_class.attributes)
+    is_kept = room.rule_cache.has_mask(pod_class.attributes)
     if is_kept or len(rows) > _rows_few(len(room.snapshot)):
         found: Mask = mask_of(pod_class, room)[rows]
         return found
@@ -70,7 +72,7 @@ def _passes(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     )
 
 
-def _brought_up_to_date(kept: KeptMask, pod_class: PodClass, snapshot: Snapshot) -> Mask | None:
+def _brought_up_to_date(kept: CachedMask, pod_class: PodClass, snapshot: Snapshot) -> Mask | None:
     """Return the mask with what has changed since; None: too much has, ask about all nodes.
 
     It is the same array where nothing differs, else another one: others may still read the old.

@@ -20,7 +20,7 @@ from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.model import GangKey, Pod, policy
 from quorate.core.model.reasons import Explanation, GangState, GangView, Reason
 from quorate.core.telling.outbox import Outbox
-from quorate.core.telling.rest import Rest
+from quorate.core.telling.quiet_gangs import QuietGangs
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.words.explain import Explainer
 
@@ -72,7 +72,7 @@ class Telling:
     """Decides for one scheduler core; ``take`` yields what may be said now."""
 
     def __init__(self) -> None:
-        self.rest = Rest()
+        self.quiet_gangs = QuietGangs()
         self._outbox = Outbox()
         self._gangs: dict[GangKey, _Gang] = {}
         self._pods: dict[str, _Said] = {}
@@ -117,15 +117,15 @@ class Telling:
         said = self._pods.get(uid)
         if said is not None:
             said.is_lost, said.at_s = True, now_s
-        self.rest.look_at(key, now_s + policy.AFTER_LOSS_S)
+        self.quiet_gangs.explain_at(key, now_s + policy.AFTER_LOSS_S)
 
     def status_lost(self, key: GangKey, now_s: float) -> None:
         """Note that the status of a gang's object could not be written; it is said again later."""
-        self.rest.look_at(key, now_s + policy.AFTER_LOSS_S)
+        self.quiet_gangs.explain_at(key, now_s + policy.AFTER_LOSS_S)
 
     def settle(self, key: GangKey) -> None:
         """Forget a gang of which nothing has to be reported now."""
-        self.rest.forget(key)
+        self.quiet_gangs.forget(key)
         one = self._gangs.pop(key, None)
         for reason in one.series if one is not None else ():
             self._outbox.drop(key.namespace, ("FailedScheduling", key, reason))
@@ -227,7 +227,7 @@ class Telling:
             due_s = said.at_s + policy.AGAIN_S
         if now.s >= due_s:
             return True
-        self.rest.look_at(key, due_s)
+        self.quiet_gangs.explain_at(key, due_s)
         return False
 
     def _tell_readers(
@@ -241,7 +241,7 @@ class Telling:
         elif series.message == message and reason is one.event_reason:
             return
         elif now.s - series.at_s < policy.AGAIN_S:
-            self.rest.look_at(key, series.at_s + policy.AGAIN_S)
+            self.quiet_gangs.explain_at(key, series.at_s + policy.AGAIN_S)
             return
         else:
             series.at_s, series.message, series.count = now.s, message, series.count + 1
@@ -268,7 +268,7 @@ class Telling:
         if before is not None and before[0] is view.reason and before[1] != view.message:
             due_s = before[2] + policy.AGAIN_S
             if now.s < due_s:
-                self.rest.look_at(view.key, due_s)
+                self.quiet_gangs.explain_at(view.key, due_s)
                 view = msgspec.structs.replace(view, message=before[1])
         if before is None or before[:2] != (view.reason, view.message):
             one.status = view.reason, view.message, now.s

@@ -20,7 +20,7 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
 from quorate.core.lifecycle.device_claim_writes import claim_writes, take_backs
 from quorate.core.lifecycle.effects import GangOutcome, NextPlace
-from quorate.core.lifecycle.stale_claims import stale
+from quorate.core.lifecycle.stale_claims import stale_selections
 from quorate.core.lifecycle.volume_claim_writes import prepares
 from quorate.core.model.plan import Bind, Prepare
 from quorate.core.model.policy import Policy
@@ -38,10 +38,10 @@ from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.place.tasks import quorum_first, task_minima_of
 from quorate.core.preempt.cycle_preemptions import CyclePreemptions, preempts
 from quorate.core.preempt.victim_searches import VictimSearches
-from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import end_taken, pods_of, withheld_from, without
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 
 
@@ -82,7 +82,7 @@ class Cycle:
 
     cluster: Cluster
     policy: Policy
-    answers: Answers
+    rule_cache: RuleCache
     room: Room
     singles: Singles
     now_s: float
@@ -108,7 +108,7 @@ class Cycle:
 
     def skip(self, gang: GangEntry) -> GangOutcome:
         """Return the outcome of a gang that cannot have room and is not tried."""
-        undo, backs = stale(gang, self.cluster), tuple(take_backs(gang, self.cluster))
+        undo, backs = stale_selections(gang, self.cluster), tuple(take_backs(gang, self.cluster))
         return GangOutcome(gang.key, passed_gates=True, undo=undo, take_backs=backs)
 
     def try_gang(self, gang: GangEntry, *, preempts_more: bool, searches: bool) -> GangOutcome:
@@ -125,7 +125,7 @@ class Cycle:
             outcome.binds = self.attempts.plan(gang, tuple(one.binds), self.now_s)
             self.promises.placed.add(gang.key)
         else:
-            outcome.undo = stale(gang, self.cluster)
+            outcome.undo = stale_selections(gang, self.cluster)
         if not self._has_ended(one):
             outcome.next_place = NextPlace.SEARCHED
         elif one.waits:

@@ -20,14 +20,14 @@ import numpy as np
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.preempt.victim_searches import VictimSearches
-from quorate.core.room.answers import Answers
+from quorate.core.room.rule_cache import RuleCache
 
 Scheduler = TypeVar("Scheduler")
 
 _PLAIN: Final = (type(None), bool, int, float, str, bytes, type)
 _SHARED: Final = (*_PLAIN, msgspec.Struct, Enum)
 """Immutable types, whose values are shared; subclasses of ``_SHARED`` are immutable too."""
-_MADE_ANEW: Final = (Answers, Singles, OpenSearches, VictimSearches)
+_MADE_ANEW: Final = (RuleCache, Singles, OpenSearches, VictimSearches)
 """Caches of answers, which are derived from the rest: the copy starts with empty ones."""
 
 

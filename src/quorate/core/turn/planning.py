@@ -15,7 +15,7 @@ from functools import partial
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.lifecycle.advancing import Due
+from quorate.core.lifecycle.advancing import DueWork
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.device_claim_writes import take_backs
@@ -32,8 +32,8 @@ from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.queue.gate import held_by
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.turn.cycle import Cycle
 from quorate.core.turn.waking import Waking
 
@@ -82,7 +82,7 @@ class Planner:
         self._attempts = attempts
         self._preparations = preparations
         self._waking = Waking(cluster, self.queue, policy.packing)
-        self._answers = Answers()
+        self._rule_cache = RuleCache()
         self._singles = Singles()
         self._searches = OpenSearches()
         self._victim_searches = VictimSearches()
@@ -91,17 +91,17 @@ class Planner:
 
     def room(self) -> Room:
         """Return the current room."""
-        return Room(self._cluster.snapshot(), self._answers)
+        return Room(self._cluster.snapshot(), self._rule_cache)
 
-    def forget_answers(self) -> None:
+    def forget_caches(self) -> None:
         """Forget cached answers, and searches under way, which start again."""
-        self._answers = Answers()
+        self._rule_cache = RuleCache()
         self._searches, self._victim_searches = OpenSearches(), VictimSearches()
 
-    def plan(self, due: Due, now_s: float) -> Decision:
+    def plan(self, due: DueWork, now_s: float) -> Decision:
         """Return the decision of one turn on the gangs that are ready or woken by news."""
         searches, queue = self._searches, self.queue
-        self._answers.give_back(self._cluster.classes)
+        self._rule_cache.give_back(self._cluster.classes)
         steps = Steps(bounds.TURN_STEPS_MAX // (2 if queue.searching else 1))
         line = self._waking.begin(
             due.grown, now_s, nodes_differ=due.nodes_differ, ask_room=self.room, steps=steps
@@ -140,8 +140,8 @@ class Planner:
         return Cycle(
             self._cluster,
             self._policy,
-            self._answers,
-            Room(self._cluster.snapshot(), self._answers, steps),
+            self._rule_cache,
+            Room(self._cluster.snapshot(), self._rule_cache, steps),
             self._singles,
             now_s,
             numbers,
@@ -213,7 +213,7 @@ class Planner:
         if reason is Reason.NONE and gang.waits:
             return None
         memory = gang.memory
-        if reason is Reason.BACKING_OFF or memory.aside.lasts(now_s):
+        if reason is Reason.BACKING_OFF or memory.aside.is_active(now_s):
             self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
             return GangOutcome(gang.key)
         self._waking.note_nothing_to_place(gang)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.reservations import Reservation
-from quorate.core.cluster.unlisted_kinds import lack_of
+from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
 from quorate.core.model.quantity import format_amount
@@ -97,7 +97,7 @@ class Explainer:
             return None
         before = gang.memory.unexplained
         try:
-            if before.lasts(self._now_s):
+            if before.is_active(self._now_s):
                 return unexplained(key, before.incident)
             return self._explain(gang)
         except Exception as error:
@@ -242,7 +242,7 @@ class Explainer:
             case Reason.GANG_API_NOT_INSTALLED | Reason.GANG_OBJECT_INVALID:
                 return self._unusable_words(gang, reason)
             case Reason.API_NOT_AVAILABLE:
-                return lack_of(gang, self._cluster) or ("", "")
+                return problem_for(gang, self._cluster) or ("", "")
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang, self._words(gang.key.dialect).min_key)
             case Reason.INTERNAL_ERROR:

@@ -35,7 +35,7 @@ _STATE_BYTES_MAX: Final = 1 << 32
 _LEFT_OUT: Final = {
     ("Cluster", "_handlers"),  # methods: a new cluster has its own
     ("Cluster", "device_views"),  # derived from the rest
-    ("Planner", "_answers"),  # a cache: it is computed again
+    ("Planner", "_rule_cache"),  # a cache: it is computed again
     ("Planner", "_searches"),  # generators under way: see ``capture``
 }
 

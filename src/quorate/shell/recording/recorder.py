@@ -169,7 +169,7 @@ class Recorder:
     def _begin_segment(self) -> Iterator[None]:
         capture = Capture(self._scheduler)
         yield from capture.slices()
-        self._scheduler.forget_answers()  # a replay from here has no caches
+        self._scheduler.forget_caches()  # a replay from here has no caches
         first = recording.frame(
             Checkpoint(state=capture.state, changes=self._changes, decisions=self._decisions)
         )

@@ -82,7 +82,7 @@ class Reporter:
                 # A single pod with a node needs no report, and there are many.
                 self._telling.settle(key)
                 continue
-            self._telling.rest.touch(key, now_s)
+            self._telling.quiet_gangs.touch(key, now_s)
         self._touch_news.set()
 
     def bound(self, pod: Pod, node: str) -> None:
@@ -138,12 +138,12 @@ class Reporter:
 
     async def _run(self) -> None:
         while True:
-            if not (self._telling.rest or self._telling):
+            if not (self._telling.quiet_gangs or self._telling):
                 self._touch_news.clear()
                 await self._touch_news.wait()
             await asyncio.sleep(_TICK_S)
             gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
-            due = self._telling.rest.due(gangs, now_s, _GANGS_PER_TICK)
+            due = self._telling.quiet_gangs.due(gangs, now_s, _GANGS_PER_TICK)
             if due:
                 self._report(due)
             self._send(now_s)
@@ -156,7 +156,7 @@ class Reporter:
             try:
                 self._report_gang(explainer, key)
             except Exception as error:  # this gang alone goes without a report for some time
-                self._telling.rest.drop(key)
+                self._telling.quiet_gangs.drop(key)
                 self._scheduler.note_unexplained(key, error, now_s)
             if self._clock.monotonic_s() - began_s > _REPORT_S_MAX:
                 break
@@ -170,7 +170,7 @@ class Reporter:
         if self._waits_for_owner(explainer, key):
             return
         now_s = self._clock.monotonic_s()
-        self._telling.rest.looked(key, now_s)
+        self._telling.quiet_gangs.note_explained(key, now_s)
         lost_its_pods = not gang.members and key in self._telling
         if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
             self._forget(key)

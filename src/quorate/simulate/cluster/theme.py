@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pocketkube.objects import Object
 from quorate.core.model.plan import Plan
 from quorate.core.model.policy import Policy
+from quorate.simulate.checkers.records import PodTruth
 from quorate.simulate.cluster.network import Link
 from quorate.simulate.cluster.world import World
 from quorate.simulate.workload import Job
@@ -57,6 +58,11 @@ class Theme:
     def harms(self) -> list[Harm]:
         """Return the faults that this theme adds, repeated during the run's faulty phase."""
         return []
+
+    def spares(self, pod: PodTruth) -> bool:
+        """Whether nobody deletes a pod for now, because the run is about what comes of it."""
+        del pod
+        return False
 
     def step(self) -> None:
         """Do the work of controllers; called a few times a second, also at rest."""

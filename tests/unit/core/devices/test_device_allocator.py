@@ -8,9 +8,9 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodSpec, Taint, Toleration
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import Capacity, Nodes, PodClaim
-from quorate.core.room.answers import Answers
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
     DRIVER,
@@ -59,7 +59,7 @@ class Nodes2:
         return self.cluster.classes.variant(base, frozenset(), device_needs=ask), self.room()
 
     def room(self):
-        return Room(self.cluster.snapshot(), Answers())
+        return Room(self.cluster.snapshot(), RuleCache())
 
     def given(self, *specs, node="n0"):
         """Return the devices of each claim on the node, None, or what is broken."""

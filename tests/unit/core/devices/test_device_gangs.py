@@ -16,8 +16,8 @@ from quorate.core.model.changes import (
 from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from quorate.core.scheduler import Scheduler
 from quorate.shell.recording.checkpoint import capture, restore
@@ -344,7 +344,7 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
     w.observe(ObjectChanged(claim("shared", lists)))
     w.observe(ObjectChanged(claim("mine", owner="uid-shared-mine")))
     first, second = class_with(w, "shared"), class_with(w, "shared", "mine", own="mine")
-    room = Room(w.cluster.snapshot(), Answers())
+    room = Room(w.cluster.snapshot(), RuleCache())
     key = "team", "shared"
     assert room.device_room.allocation(key) is None
     trial = room.copy()
@@ -378,7 +378,7 @@ def test_what_a_claim_has_in_the_cluster_is_its_allocation_in_the_room_too():
     w = gpu_world(1)
     allocation = Allocation((GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0")),))
     w.observe(ObjectChanged(claim("theirs", allocation=allocation)))
-    room = Room(w.cluster.snapshot(), Answers())
+    room = Room(w.cluster.snapshot(), RuleCache())
     assert room.device_room.allocation(("team", "theirs")) == allocation
     assert room.device_room.allocation(("team", "nobody's")) is None
 

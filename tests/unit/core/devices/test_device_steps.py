@@ -5,8 +5,8 @@ import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
-from quorate.core.room.answers import Answers
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from tests.unit.core.device_world import DRIVER, device, on, reached_by, request, spec, zone
 from tests.unit.core.devices.test_device_allocator import Nodes2
 from tests.unit.core.devices.test_device_limits import many
@@ -22,7 +22,7 @@ class Turns:
     """Asks in one turn after the other, each with a room of its own, as decisions do."""
 
     def __init__(self, world: Nodes2, steps: int):
-        self.world, self.steps, self.masks = world, steps, Answers()
+        self.world, self.steps, self.masks = world, steps, RuleCache()
         self.taken, self.turns = [], 0
 
     def device_room(self):

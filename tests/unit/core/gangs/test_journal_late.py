@@ -1,4 +1,9 @@
-"""Binds of the leader before may arrive late: until they cannot, gangs that wait are open too."""
+"""Binds of the leader before may arrive late: until they cannot, gangs that wait are open too.
+
+Leaders that wrote no journal are named in the next one, up to a bound.
+"""
+
+import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.changes import JournalFound
@@ -52,3 +57,14 @@ def test_of_many_gangs_that_wait_those_that_are_being_bound_are_named_alone():
     assert journal_of("a", 1, few, many[:2]).open == tuple(
         sorted(f"x-k8s/team/{one.name}" for one in (*few, *many[:2]))
     )
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_so_many_leaders_without_a_journal_are_named(monkeypatch, limit):
+    monkeypatch.setattr(policy, "SINCE_MAX", limit)
+    journal, others = journal_of("a", 1, []), ["b", "c", "d"]
+    for count, other in enumerate(others, start=1):
+        journal = journal.passed_on(other)
+        named = (journal.by, *journal.since)
+        assert named == ("a", *others[:count])[-1 - limit :]
+        assert (journal.open is None) == (count > limit)

@@ -10,9 +10,9 @@ from quorate.core.model import HostPort, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.steps import Steps
 from quorate.core.place.one_pod.nominated import room_less_nominated
-from quorate.core.room.answers import Answers
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
+from quorate.core.room.rule_cache import RuleCache
 from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.terms import apart, pods
@@ -69,7 +69,7 @@ def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
     w.gang("job", 2, labels={"app": "x"}, spec={**apart(pods(app="x"), by="host"), **by_pull})
     promised = Promises.of(w.cluster).to_others(0)
     classes = [entry.pod_class for entry in w.cluster.gangs[key("job")].members.values()]
-    room = Room(w.cluster.snapshot(), Answers())
+    room = Room(w.cluster.snapshot(), RuleCache())
     left = room_less_nominated(room, promised, classes, w.cluster)
     plain = one_by_one(room, promised, w, attracted=attracted)
     assert left.free.tolist() == plain.free.tolist()
@@ -88,7 +88,7 @@ def test_alike_nominated_pods_are_taken_all_at_once(monkeypatch):
         nominate(w, f"p{index}", f"n{index % NODES}")
     w.gang("job", 1)
     promised = Promises.of(w.cluster).to_others(0)
-    room = Room(w.cluster.snapshot(), Answers())
+    room = Room(w.cluster.snapshot(), RuleCache())
 
     def note(self, pod_class, rows, some):
         taken.append(dict(zip(rows.tolist(), some.tolist(), strict=True)))

@@ -106,7 +106,7 @@ def test_masks_of_specs_that_came_and_went_are_given_back():
         w.node(f"n{index}", cpu=1, labels={"host": f"n{index}"})
     w.pod("stays", cpu=2, spec={"node_selector": (("host", "n0"),)})
     w.decide()
-    masks, slots = w.scheduler.planner._answers, w.scheduler.queue.blocked.slots
+    masks, slots = w.scheduler.planner._rule_cache, w.scheduler.queue.blocked.slots
     few = len(masks)
     for wave in range(3):
         names = [f"p{wave}-{index}" for index in range(200)]

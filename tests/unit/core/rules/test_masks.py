@@ -106,7 +106,7 @@ def test_classes_that_differ_in_size_share_a_mask():
     shown = [mask(w, requests=(("cpu", n),), node_selector=(("host", "n1"),)) for n in range(5)]
     assert all(one is shown[0] for one in shown)
     assert shown[0].tolist() == [False, True, False]
-    assert len(w.scheduler.planner._answers) == 1
+    assert len(w.scheduler.planner._rule_cache) == 1
 
 
 def test_profiles_that_differ_in_the_rules_do_not():
@@ -151,7 +151,7 @@ def test_few_rows_are_asked_alone_and_nothing_is_kept_of_them(rows):
     room = w.scheduler.planner.room()
     found = mask_on(pod_class, room, list(range(2, 2 + rows)))
     assert found.tolist() == [True, *[False] * (rows - 1)][:rows]
-    assert len(w.scheduler.planner._answers) == (rows > 8)
+    assert len(w.scheduler.planner._rule_cache) == (rows > 8)
 
 
 def test_a_change_that_is_none_to_the_rules_leaves_the_array():
@@ -176,8 +176,8 @@ def test_of_so_many_bytes_the_longest_unused_mask_goes(monkeypatch, entries):
     monkeypatch.setattr(policy, "MASKS_KEPT_BYTES_MAX", 3 * (policy.MASK_ENTRY_BYTES + 8))
     first = mask(w, node_selector=(("host", "n0"),))
     others = [mask(w, node_selector=(("host", f"n{index}"),)) for index in range(1, entries)]
-    assert len(w.scheduler.planner._answers) == min(entries, 3)
-    assert w.scheduler.planner._answers.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
+    assert len(w.scheduler.planner._rule_cache) == min(entries, 3)
+    assert w.scheduler.planner._rule_cache.bytes_kept <= policy.MASKS_KEPT_BYTES_MAX
     if entries > 3:
         assert mask(w, node_selector=(("host", "n3"),)) is others[2]
     assert (mask(w, node_selector=(("host", "n0"),)) is first) is (entries <= 3)

@@ -31,7 +31,7 @@ def refused(w, rule, **pod):
     pod_class = w.cluster.classes.variant(
         entry.pod_class, w.cluster.neighbours.matched(entry.label_set)
     )
-    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._answers))
+    verdict = rule.judge(pod_class, Room(w.cluster.snapshot(), w.scheduler.planner._rule_cache))
     if verdict is None:
         return None
     rows = w.cluster.nodes.rows

@@ -7,8 +7,8 @@ import pytest
 
 from quorate.core.model import Requirement, SelectorTerm, policy
 from quorate.core.model.steps import Steps
-from quorate.core.room.candidates import Candidates
 from quorate.core.room.reach import Reach
+from quorate.core.room.volume_candidates import VolumeCandidates
 from tests.property.seeds import SEED
 from tests.unit.core.storage_world import GI, HOSTNAME, ZONE, StorageWorld, on
 from tests.unit.core.volume_world import class_of, room_of
@@ -46,7 +46,7 @@ def test_each_node_gets_the_smallest_free_volume_that_reaches_it(world, monkeypa
     if chance.random() < 0.5:
         monkeypatch.setattr(policy, "VOLUME_PAIRS_FLAT_MAX", chance.choice([0, 5, 20]))
     groups, order = some_groups(chance)
-    candidates, starts, taken = Candidates(groups, order), {}, set()
+    candidates, starts, taken = VolumeCandidates(groups, order), {}, set()
     for _ in range(4):
         before = np.full(N, -1)
         for row in range(N):
@@ -64,7 +64,7 @@ def test_each_node_gets_the_smallest_free_volume_that_reaches_it(world, monkeypa
 def test_so_many_pairs_of_volume_and_node_are_looked_at_at_once(bound, is_flat, monkeypatch):
     monkeypatch.setattr(policy, "VOLUME_PAIRS_FLAT_MAX", bound)
     groups = [([number], np.array([number, number + 1])) for number in range(3)]
-    candidates = Candidates(groups, {0: 0, 1: 1, 2: 2})
+    candidates = VolumeCandidates(groups, {0: 0, 1: 1, 2: 2})
     assert (candidates._flat is not None) == is_flat
     assert candidates.pick(4, (), []).tolist() == [0, 0, 1, 2]
     assert candidates.pick(4, {0}, []).tolist() == [-1, 1, 1, 2]
@@ -74,7 +74,7 @@ def test_so_many_pairs_of_volume_and_node_are_looked_at_at_once(bound, is_flat, 
 @pytest.mark.parametrize(("bound", "is_flat"), [(2, False), (3, True), (4, True)])
 def test_groups_with_many_volumes_are_not_looked_at_at_once(bound, is_flat, monkeypatch):
     monkeypatch.setattr(policy, "VOLUMES_PER_NODE_FLAT_MAX", bound)
-    candidates = Candidates([([2, 0, 1], np.array([0, 1]))], {2: 0, 0: 1, 1: 2})
+    candidates = VolumeCandidates([([2, 0, 1], np.array([0, 1]))], {2: 0, 0: 1, 1: 2})
     assert (candidates._flat is not None) == is_flat
     assert candidates.pick(3, (), []).tolist() == [2, 2, -1]
     assert candidates.pick(3, {2}, [np.array([0, -1, -1])]).tolist() == [1, 0, -1]
@@ -85,7 +85,7 @@ def test_a_node_costs_what_reaches_it_not_what_there_is():
     taken = {}
     for volumes in (10, 4000):
         groups = [([number], np.array([number, number + 1])) for number in range(volumes)]
-        candidates = Candidates(groups, {number: number for number in range(volumes)})
+        candidates = VolumeCandidates(groups, {number: number for number in range(volumes)})
         candidates.pick_at(0, set(), (), {})
         candidates.take_steps()
         assert [candidates.pick_at(row % 10, set(), (), {}) for row in range(400)]

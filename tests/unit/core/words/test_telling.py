@@ -34,13 +34,13 @@ class Told:
         gangs = self.world.cluster.gangs
         for one in gangs:
             if not names or one.bare_name in names:
-                self.telling.rest.touch(one, self.now_s)
+                self.telling.quiet_gangs.touch(one, self.now_s)
 
     def turn(self):
         gangs = self.world.cluster.gangs
         explainer = self.world.scheduler.explainer(self.now_s)
-        for one in self.telling.rest.due(gangs, self.now_s, 500):
-            self.telling.rest.looked(one, self.now_s)
+        for one in self.telling.quiet_gangs.due(gangs, self.now_s, 500):
+            self.telling.quiet_gangs.note_explained(one, self.now_s)
             if one in gangs:
                 found = explainer.explain(one)
                 now = Now(self.now_s, WALL_S + self.now_s)

@@ -94,9 +94,9 @@ async def test_gangs_for_which_there_is_no_time_in_a_turn_are_reported_in_later_
     keys = [key(name) for name in "abcdef"]
     made_reporter.touch(keys)
     turns = 0
-    while len(made_reporter._telling.rest):
-        before = len(made_reporter._telling.rest)
+    while len(made_reporter._telling.quiet_gangs):
+        before = len(made_reporter._telling.quiet_gangs)
         made_reporter._report(list(keys)[-before:])
         turns += 1
-        assert len(made_reporter._telling.rest) < before
+        assert len(made_reporter._telling.quiet_gangs) < before
     assert turns > 1

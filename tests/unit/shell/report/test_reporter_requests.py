@@ -70,10 +70,10 @@ class Running:
         for _ in range(round(seconds * 2)):
             self.clock.time_s += 0.5
             turn_s = self.clock.monotonic_s()
-            due = self.reporter._telling.rest.due(self.world.cluster.gangs, turn_s, 500)
+            due = self.reporter._telling.quiet_gangs.due(self.world.cluster.gangs, turn_s, 500)
             while due:
                 self.reporter._report(due)
-                due = self.reporter._telling.rest.due(self.world.cluster.gangs, turn_s, 500)
+                due = self.reporter._telling.quiet_gangs.due(self.world.cluster.gangs, turn_s, 500)
             self.reporter._send(turn_s)
             for _ in range(1000):
                 if not len(self.reporter.writes):

@@ -130,7 +130,7 @@ def _known(live: Object | None, before: Object, request: _Request) -> Managers:
     managers = managers_of(live)
     if live is not None and not managers:
         shape, version = request.shape, request.api_version
-        first = Manager(BEFORE_FIRST_APPLY, UPDATE, request.who.subresource, version)
+        first = Manager(BEFORE_FIRST_APPLY, UPDATE, "", version)
         start, ignored = nothing_like(shape), request.ignored
         managers = updated({}, start, before, shape, first, version, request.now, ignored)
     return {

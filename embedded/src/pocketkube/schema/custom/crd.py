@@ -12,7 +12,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pocketkube.causes import duplicate
+from pocketkube.causes import duplicate, invalid
 from pocketkube.errors import Cause
 from pocketkube.schema.custom.crd_checks import value_causes
 from pocketkube.schema.shape import Merge, Shape, Type
@@ -174,8 +174,12 @@ def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
         for i, one in enumerate(value):
             identity = one
             if shape.merge is Merge.MAP:
-                if not isinstance(one, dict):
+                if one is None:
                     continue
+                if not isinstance(one, dict):
+                    why = "must be an object for an array of list-type map"
+                    found = [invalid(f"{path}[{i}]", one, why)]
+                    break
                 identity = {key: one[key] for key in sorted(shape.keys) if key in one}
             if identity in seen:
                 found.append(duplicate(f"{path}[{i}]", identity))

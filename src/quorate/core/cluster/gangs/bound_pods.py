@@ -13,7 +13,7 @@ from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.model import Pod
 
 
-def stay(
+def update_in_place(
     entry: PodEntry,
     pod: Pod,
     where: Where,

@@ -37,7 +37,7 @@ __all__ = [
     "place_of",
 ]
 
-_Opinion = tuple[int, str, int | None]
+_SharedFields = tuple[int, str, int | None]
 
 
 class PodEntry(PodRecord["GangEntry"]):
@@ -61,7 +61,8 @@ class GangEntry:
         self.priorities: Counter[int] = Counter()
         self.schedulers: Counter[str] = Counter()
         self.minima: Counter[int | None] = Counter()
-        self._opinions: tuple[Counter[Any], ...] = self.priorities, self.schedulers, self.minima
+        self._counted_fields: tuple[Counter[Any], ...]
+        self._counted_fields = self.priorities, self.schedulers, self.minima
         self.min_by_pods: int | None = None
         """Min by the labels of the newest member; None if labels do not carry min. A member with a
         node counts only if all members have one."""
@@ -169,7 +170,7 @@ class GangEntry:
         if where is Where.WAITING:
             self.waiting.setdefault(entry.pod_class.id, {})[pod.uid] = entry
         if where in UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
-            self._count_opinion(_opinion(pod), 1)
+            self._count_shared_fields(_shared_fields(pod), 1)
         self.first_created_s = min(self.first_created_s, pod.created_s)
         said = pod.membership.min_count if pod.membership is not None else None
         if said is not None and (where in UNDECIDED or not self.minima):
@@ -196,7 +197,7 @@ class GangEntry:
             if not alike:
                 del self.waiting[entry.pod_class.id]
         if where in UNDECIDED or (where is Where.FOREIGN and not pod.terminating):
-            self._count_opinion(_opinion(pod), -1)
+            self._count_shared_fields(_shared_fields(pod), -1)
             self._take_agreed_min()
 
     def take_waiting(self, entries: Sequence[PodEntry]) -> None:
@@ -209,8 +210,8 @@ class GangEntry:
                 del alike[entry.pod.uid]
         self.counts[Where.WAITING] -= len(entries)
         self.counts[Where.ASSUMED] += len(entries)
-        for opinion, times in Counter(_opinion(entry.pod) for entry in entries).items():
-            self._count_opinion(opinion, -times)
+        for fields, times in Counter(_shared_fields(entry.pod) for entry in entries).items():
+            self._count_shared_fields(fields, -times)
         self._take_agreed_min()
 
     def _take_agreed_min(self) -> None:
@@ -339,13 +340,13 @@ class GangEntry:
         """Whether min is known, from the object or from the pods' labels."""
         return self.spec is not None or self.min_by_pods is not None or self.key.is_single
 
-    def _count_opinion(self, opinion: _Opinion, times: int) -> None:
-        for counter, value in zip(self._opinions, opinion, strict=True):
+    def _count_shared_fields(self, fields: _SharedFields, times: int) -> None:
+        for counter, value in zip(self._counted_fields, fields, strict=True):
             counter[value] += times
             if not counter[value]:
                 del counter[value]
 
 
-def _opinion(pod: Pod) -> _Opinion:
+def _shared_fields(pod: Pod) -> _SharedFields:
     """Return what members must agree on: priority, scheduler name, and min if labels carry it."""
     return pod.priority, pod.scheduler, pod.membership.min_count if pod.membership else None

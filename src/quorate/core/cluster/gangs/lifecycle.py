@@ -92,7 +92,7 @@ class Lifecycle:
         self.completed_by = ""
 
 
-class Aside:
+class SetAside:
     """Until when something is set aside after a defect of ours. Times are epoch seconds."""
 
     __slots__ = ("incident", "times", "until_s")
@@ -115,7 +115,7 @@ class Aside:
         """Forget the defects after a try without one."""
         self.incident, self.times, self.until_s = "", 0, 0.0
 
-    def lasts(self, now_s: float) -> bool:
+    def is_active(self, now_s: float) -> bool:
         """Whether it is set aside now."""
         return now_s < self.until_s
 
@@ -137,9 +137,9 @@ class QueueMemory:
     )
 
     def __init__(self) -> None:
-        self.aside = Aside()
+        self.aside = SetAside()
         """Until when it is not tried, after a defect in trying it."""
-        self.unexplained = Aside()
+        self.unexplained = SetAside()
         """Until when it is not explained, after a defect in explaining it."""
         self.refused_by: list[str] = []
         """Nodes that refused a member since the last turn."""

@@ -30,7 +30,7 @@ NOMINATED_ROWS_PER_STEP = 10
 TRIAL_NODES_PER_STEP = 10_000
 """Nodes over which counts are copied, or a rule judges, in a trial of one node."""
 VOLUME_PAIRS_PER_STEP = 1_500
-"""Pairs of volume and node that are looked at for a claim (``room.candidates``)."""
+"""Pairs of volume and node that are looked at for a claim (``room.volume_candidates``)."""
 VOLUME_GROUPS_PER_STEP = 40
 """Groups of volumes that are looked at for a claim on one node."""
 VOLUME_PAIRS_PER_GROUP = 10

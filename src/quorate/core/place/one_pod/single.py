@@ -96,7 +96,7 @@ class Singles:
     def _total(self, pod_class: PodClass, room: Room) -> Ints:
         """Return int64[n]: the total of each node now, -1 where the pod does not fit."""
         if self._empty is None or self._empty.snapshot is not room.snapshot:
-            self._empty = Room(room.snapshot, room.answers)
+            self._empty = Room(room.snapshot, room.rule_cache)
             self._of_cycle.clear()
         if not room.rows_taken and not room.changed_selectors:
             return self._kept(pod_class, self._empty).total

@@ -177,7 +177,7 @@ class Blocked:
             bucket.watches.append((watch, tally))
 
     def close_if_tried(self, bucket: Bucket) -> None:
-        """Leave a bucket alone if all the gangs of its class were tried in vain."""
+        """Leave a bucket alone if all its groups were tried in vain."""
         if bucket.first is None:
             self._close(bucket)
 
@@ -268,8 +268,8 @@ class Blocked:
     def next_unwatched(self) -> Bucket | None:
         """Take out the next bucket without tallies; None: it has tallies, or may have them now.
 
-        Give each bucket that is returned back with ``give_back``. All its groups are tried again,
-        except in a bucket that is under way: it continues where the last turn ended.
+        The caller gives each bucket back with ``give_back``. All its groups are tried again, except
+        in a bucket that is under way: it continues where the last turn ended.
         """
         self.owed -= 1
         bucket = self.unwatched.popleft()

@@ -75,7 +75,7 @@ class _Test(NamedTuple):
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class _UnfinishedKind:
     """A kind whose looks are unfinished: the looks so far, the next test, verdicts so far."""
 
     kind: DeviceKind
@@ -108,13 +108,13 @@ class Looks:
             )
         )
         self._known: WeakValueDictionary[tuple[object, ...], DeviceLook] = WeakValueDictionary()
-        self._under_way: _UnderWay | None = None
+        self._under_way: _UnfinishedKind | None = None
 
     def of(self, kind: DeviceKind, steps: Steps | None = None) -> SeenKind:
         """Return a kind with its looks. Raises ``OutOfStepsError``: call again to continue."""
         job = self._under_way
         if job is None or job.kind is not kind:
-            job = self._under_way = _UnderWay(kind, {}, 0, self._begun())
+            job = self._under_way = _UnfinishedKind(kind, {}, 0, self._begun())
         for pool in kind:
             for one in pool.devices:
                 if one.traits not in job.looks:
@@ -139,7 +139,7 @@ class Looks:
             for pool in kind
         )
 
-    def _look(self, job: _UnderWay, shared: SharedTraits, steps: Steps | None) -> DeviceLook:
+    def _look(self, job: _UnfinishedKind, shared: SharedTraits, steps: Steps | None) -> DeviceLook:
         """Evaluate the selectors of each choice up to the first that does not match."""
         while job.at < len(self._tests):
             choice, owner, expression = self._tests[job.at]

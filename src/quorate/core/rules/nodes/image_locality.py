@@ -25,7 +25,7 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     if not any(image in table.images for image in spec.images):
         return None
     key = "ImageLocality", spec.images, spec.containers
-    return room.kept(key, lambda: _scores(spec, room), images=True)
+    return room.cached(key, lambda: _scores(spec, room), images=True)
 
 
 def _scores(spec: PodSpec, room: Room) -> Ints:

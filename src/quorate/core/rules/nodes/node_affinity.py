@@ -90,7 +90,7 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     preferred = (*pod_class.spec.preferred_terms, *pod_class.profile.added_preferred)
     if not preferred:
         return None
-    raw = room.kept(("preferred", preferred), lambda: _raw(preferred, room.snapshot))
+    raw = room.cached(("preferred", preferred), lambda: _raw(preferred, room.snapshot))
     highest = int(raw[feasible].max(initial=0))
     return 100 * raw // highest if highest else np.zeros(len(raw), np.int64)
 

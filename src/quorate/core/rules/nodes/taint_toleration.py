@@ -55,12 +55,12 @@ def passes(spec: PodSpec, snapshot: Snapshot) -> Mask:
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 - 100 * count / max`` over the feasible nodes."""
-    raw, most = room.kept(
+    raw, most = room.cached(
         ("PreferNoSchedule", pod_class.spec.tolerations), lambda: _raw(pod_class, room)
     )
     highest = int(raw[feasible].max(initial=0)) if most else 0
     if not highest:
-        return room.kept("flat", lambda: np.full(len(raw), 100, np.int64))
+        return room.cached("flat", lambda: np.full(len(raw), 100, np.int64))
     return 100 - 100 * raw // highest
 
 

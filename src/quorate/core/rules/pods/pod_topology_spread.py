@@ -151,7 +151,7 @@ def counted_with(
 
     keys = None if labelled is None else tuple(one.topology_key for one in labelled)
     policies = constraint.topology_key, constraint.honor_affinity, constraint.honor_taints
-    return room.kept(("counted", pod_class.attributes, keys, policies), make)
+    return room.cached(("counted", pod_class.attributes, keys, policies), make)
 
 
 def pods_by_domain(constraint: SpreadConstraint, counted: Counted, room: Room) -> Ints:

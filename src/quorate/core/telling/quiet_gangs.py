@@ -12,13 +12,13 @@ from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey, policy
 
 
-class Rest:
+class QuietGangs:
     """Remembers when gangs were touched, and when they were last explained."""
 
     def __init__(self) -> None:
         self._touched: dict[GangKey, tuple[float, float]] = {}
         """When a gang was first and last touched since it was last explained."""
-        self._looked_s: dict[GangKey, float] = {}
+        self._explained_s: dict[GangKey, float] = {}
         self._later: dict[GangKey, float] = {}
         """When to explain a gang again even if it is not touched."""
 
@@ -31,14 +31,14 @@ class Rest:
         first_s, _ = self._touched.get(key, (now_s, now_s))
         self._touched[key] = first_s, now_s
 
-    def look_at(self, key: GangKey, at_s: float) -> None:
+    def explain_at(self, key: GangKey, at_s: float) -> None:
         """Have a gang explained at ``at_s``, or earlier if it is touched."""
         self._later[key] = min(at_s, self._later.get(key, at_s))
 
-    def looked(self, key: GangKey, now_s: float) -> None:
+    def note_explained(self, key: GangKey, now_s: float) -> None:
         """Note that a gang is being explained now."""
         self.drop(key)
-        self._looked_s[key] = now_s
+        self._explained_s[key] = now_s
 
     def drop(self, key: GangKey) -> None:
         """Do not explain a gang until it is touched."""
@@ -48,7 +48,7 @@ class Rest:
     def forget(self, key: GangKey) -> None:
         """Forget a gang."""
         self.drop(key)
-        self._looked_s.pop(key, None)
+        self._explained_s.pop(key, None)
 
     def due(
         self, gangs: Mapping[GangKey, GangEntry], now_s: float, count_max: int
@@ -62,7 +62,7 @@ class Rest:
             gang = gangs.get(key)
             pods = len(gang.members) if gang else 0
             patience_s = max(policy.PATIENCE_S, pods / policy.PODS_PER_S)
-            since_look_s = now_s - self._looked_s.get(key, -1e9)
+            since_look_s = now_s - self._explained_s.get(key, -1e9)
             if now_s - first_s >= patience_s or (
                 now_s - last_s >= policy.QUIET_S and since_look_s >= pods / policy.PODS_PER_S
             ):

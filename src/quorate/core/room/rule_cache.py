@@ -24,25 +24,25 @@ _Value = TypeVar("_Value")
 Version = tuple[int, int, int]
 
 
-class KeptMask(NamedTuple):
+class CachedMask(NamedTuple):
     """Nodes that pass, as of a position in ``NodeTable.attributes_log``."""
 
     mask: Mask
     seen: int
 
 
-class _KeptFact(NamedTuple):
+class _CachedFact(NamedTuple):
     """A value computed from one version of the node attributes."""
 
     version: Version
     value: Any
 
 
-class Answers:
+class RuleCache:
     """Masks by what the rules of kind NODE read of a pod class, and other facts by their keys."""
 
     def __init__(self) -> None:
-        self._kept: LruCache[tuple[object, ...], KeptMask | _KeptFact] = LruCache()
+        self._kept: LruCache[tuple[object, ...], CachedMask | _CachedFact] = LruCache()
         self.outcomes = Outcomes()
         """The device allocations that claims get on kinds of nodes."""
         self._given_back = 0
@@ -64,20 +64,20 @@ class Answers:
         version = snapshot.table.images_version if images else 0
         return snapshot.attributes_version, version, len(snapshot)
 
-    def mask(self, attributes: object) -> KeptMask | None:
+    def mask(self, attributes: object) -> CachedMask | None:
         """Return the mask cached for these attributes of a class, and mark it as used."""
         found = self._kept.get(("mask", attributes))
-        return found if isinstance(found, KeptMask) else None
+        return found if isinstance(found, CachedMask) else None
 
     def has_mask(self, attributes: object) -> bool:
         """Whether a mask is cached for these attributes of a class."""
         return ("mask", attributes) in self._kept
 
-    def keep_mask(self, attributes: object, kept: KeptMask) -> None:
+    def keep_mask(self, attributes: object, kept: CachedMask) -> None:
         """Add a mask to the cache as the most recently used entry."""
         self._keep(("mask", attributes), kept)
 
-    def replace_mask(self, attributes: object, kept: KeptMask) -> None:
+    def replace_mask(self, attributes: object, kept: CachedMask) -> None:
         """Replace a cached mask by one of the same size."""
         self._kept.replace(("mask", attributes), kept)
 
@@ -96,17 +96,17 @@ class Answers:
         """
         version = self.version_of(snapshot, images=images)
         known = self._kept.get(("made", key))
-        if isinstance(known, _KeptFact) and known.version == version:
+        if isinstance(known, _CachedFact) and known.version == version:
             found: _Value = known.value
             return found
         found = make()
         if isinstance(found, np.ndarray):
             found.setflags(write=False)
-        self._keep(("made", key), _KeptFact(version, found))
+        self._keep(("made", key), _CachedFact(version, found))
         return found
 
-    def _keep(self, key: tuple[object, ...], entry: KeptMask | _KeptFact) -> None:
-        value = entry.mask if isinstance(entry, KeptMask) else entry.value
+    def _keep(self, key: tuple[object, ...], entry: CachedMask | _CachedFact) -> None:
+        value = entry.mask if isinstance(entry, CachedMask) else entry.value
         self._kept.put(key, entry, policy.MASKS_KEPT_BYTES_MAX, _bytes_of(value))
 
     def __len__(self) -> int:

@@ -21,10 +21,10 @@ from quorate.core.room.reach import Reach
 Group = tuple[list[int], Ints]
 """Numbers of volumes, smallest volume first, and the sorted rows of nodes that reach them."""
 Starts = dict[tuple[int, int], int]
-"""By ``Candidates`` and group: how many volumes at its start are known to be taken."""
+"""By ``VolumeCandidates`` and group: how many volumes at its start are known to be taken."""
 
 
-class Candidates:
+class VolumeCandidates:
     """Volumes for one kind of claim, as numbers. ``order`` ranks them by size, smallest first."""
 
     def __init__(self, groups: list[Group], order: dict[int, int]) -> None:
@@ -149,14 +149,14 @@ def _are_free(numbers: Ints, taken: Collection[int]) -> Mask:
     return ~np.isin(numbers, list(taken))
 
 
-def candidates_of(need: UnboundNeed, reach: Reach, numbers: dict[str, int]) -> Candidates:
+def candidates_of(need: UnboundNeed, reach: Reach, numbers: dict[str, int]) -> VolumeCandidates:
     """Return the volumes that suit the claim; new ones get a number in ``numbers``."""
     storage = reach.snapshot.storage
     if need.kept:
         fitting = [storage.volumes[need.kept]] if need.kept in storage.volumes else []
     else:
         in_class = storage.index.volumes_in.get(need.storage_class, ())
-        fitting = [volume for name in in_class if _does(volume := storage.volumes[name], need)]
+        fitting = [volume for name in in_class if _suits(volume := storage.volumes[name], need)]
         fitting = [volume for volume in fitting if volume.name not in storage.reserved]
     fitting.sort(key=lambda volume: (volume.capacity, volume.name))
     order: dict[int, int] = {}
@@ -170,10 +170,10 @@ def candidates_of(need: UnboundNeed, reach: Reach, numbers: dict[str, int]) -> C
         rows = reach.rows_of(terms)
         if len(rows):
             found.append((alike, rows))
-    return Candidates(found, order)
+    return VolumeCandidates(found, order)
 
 
-def _does(volume: Volume, need: UnboundNeed) -> bool:
+def _suits(volume: Volume, need: UnboundNeed) -> bool:
     return (
         volume.claim is None
         and volume.phase == "Available"
