@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 REQUEST_TIMEOUT = "30s"
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|)")
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 _FOR_EVER_S = 1e8
 
@@ -89,7 +90,7 @@ def why(
     """Say why a gang (or a pod's gang) stands where it stands, and what would start it."""
     from quorate.cli.commands import why as command
 
-    where = "" if all_namespaces else namespace
+    where = _namespace(namespace, in_all=all_namespaces)
     access = _access(kubeconfig, context, config, where, request_timeout)
     raise typer.Exit(command.why(access, names, output))
 
@@ -120,7 +121,7 @@ def gangs(
     """List gangs with their state, members, age and reason."""
     from quorate.cli.commands import gangs as command
 
-    where = "" if all_namespaces else namespace
+    where = _namespace(namespace, in_all=all_namespaces)
     access = _access(kubeconfig, context, config, where, request_timeout)
     wishes = command.Wishes(names or [], pods, selector, state or [], sort_by, watch, output)
     raise typer.Exit(command.gangs(access, wishes))
@@ -151,6 +152,16 @@ def _access(
     from quorate.cli.commands.look import Access
 
     return Access(kubeconfig, context, config, namespace, _seconds(request_timeout))
+
+
+def _namespace(typed: str | None, *, in_all: bool) -> str | None:
+    """Return the namespace to look in; ``""`` is all, None the context's."""
+    if typed is not None and not _DNS_LABEL.fullmatch(typed):
+        raise typer.BadParameter(
+            f"--namespace {typed!r} is no name of a namespace: write lower-case letters, digits "
+            "and -"
+        )
+    return "" if in_all else typed
 
 
 def _seconds(typed: str) -> float:

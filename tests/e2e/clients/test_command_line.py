@@ -1,6 +1,9 @@
 """What a person types: why, gangs, manifests; and what the scheduler's account may and may not."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -110,6 +113,47 @@ def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
     assert names("-n", here) == {(here, "train")}
     assert names("-n", here, "--pods") == {(here, "train"), (here, "alone")}
     assert names("-A") >= {(here, "train"), (other, "elsewhere")}
+
+
+def test_a_watch_prints_each_change_until_ctrl_c(waiting):
+    """Finding C: there was no -w."""
+    line = [sys.executable, "-m", "quorate.cli", "gangs", "-w", "-n", waiting.namespace]
+    line += ["--kubeconfig", str(waiting.cluster.kubeconfig)]
+    line += ["--config", str(waiting.quorate.config_file)]
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout.readline().split()[:2] == ["GANG", "STATE"]
+        assert watching.stdout.readline().split()[:4] == ["train", "Waiting", "0/6", "6"]
+        waiting.nodes(1, prefix=f"{waiting.namespace}-more-")
+        seen = []
+        while not seen or seen[-1][1:3] != ["Started", "6/6"]:
+            seen.append(watching.stdout.readline().split())
+            assert seen[-1][0] == "train"
+        watching.send_signal(signal.SIGINT)
+        _, err = watching.communicate(timeout=30)
+    assert (watching.returncode, err) == (130, "")
+
+
+def test_nodes_show_who_has_the_gpus_and_which_nodes_take_no_pods(world):
+    """Finding C: nothing showed nodes and free GPUs."""
+    world.nodes(2, allocatable={"nvidia.com/gpu": "4"})
+    (cordoned,) = world.nodes(
+        1, prefix=f"{world.namespace}-shut-", allocatable={"nvidia.com/gpu": "4"}
+    )
+    world.kubectl("cordon", cordoned)
+    world.create_pods(world.gang("train", 2, requests={"nvidia.com/gpu": "3"}))
+    world.wait_bound(2)
+    done = world.quorate_cli("nodes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "GPUs:  12 (3 x 4): 6 in use, 2 free, 4 out of reach" in done.stdout
+    rows = [row.split() for row in done.stdout.splitlines() if row.startswith(world.namespace)]
+    assert sorted(row[1:7] for row in rows) == [
+        ["cordoned", "x", "x", "x", "x", "4/4"],
+        ["ready", "A", "A", "A", "·", "1/4"],
+        ["ready", "A", "A", "A", "·", "1/4"],
+    ]
+    assert f"A  {world.namespace}/train: 6 GPUs on 2 nodes" in done.stdout
 
 
 def test_gangs_of_an_empty_namespace(world):

@@ -195,6 +195,13 @@ def _guard_ca(path: Path) -> bytes:
     return b"\n".join(certificates) + b"\n"
 
 
+def _by_options(known: Sequence[str]) -> str:
+    """Return the parts that only an option adds, where it is not given."""
+    options = {GUARD_PART: "--guard-ca", NETWORK_PART: "--network-policy"}
+    lacks = [f"{part} with {option}" for part, option in options.items() if part not in known]
+    return f"; {' and '.join(lacks)}" if lacks else ""
+
+
 def _check(
     namespace: str, image: str, replicas: int, parts: Sequence[str], known: Sequence[str]
 ) -> None:
@@ -220,5 +227,6 @@ def _check(
     unknown = [part for part in parts if part not in known]
     if unknown:
         raise ManifestsError(
-            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(known)}."
+            f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(known)}"
+            f"{_by_options(known)}."
         )

@@ -209,7 +209,7 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
     try:
         run.run(recording.read(path), until)
     except RecordingError as error:
-        return output.error(str(error))
+        return output.error(f"{error}; give a file of quorate record")
     except Exception as error:  # a defect of the core: perhaps the one that was recorded
         output.defect(error)
         failed = f", then failed with {type(error).__name__}"

@@ -97,7 +97,8 @@ def up(wishes: Wishes) -> int:
     except (ConfigError, KubeConfigError, ServeError) as error:
         return output.error(str(error))
     except OSError as error:
-        return output.error(f"{error.filename or folder}: {error.strerror or error}")
+        what = f"{error.filename or folder}: {error.strerror or error}"
+        return output.error(f"{what}; name another folder with --data" if wishes.data else what)
     finally:
         if wishes.data is None:
             shutil.rmtree(folder, ignore_errors=True)
