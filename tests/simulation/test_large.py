@@ -3,12 +3,16 @@
 import pytest
 
 from quorate.simulate.large import GANGS, Crowd, run_large
-from tests.property.seeds import number
+from tests.property.seeds import first, number
+
+_CLEAN = (7, 101, 102, 103)
+"""Played without a violation. Too few for a fresh seed: docs/maintainers/simulation.md says why."""
+_DRAWN = _CLEAN[first("large world") % len(_CLEAN)]
 
 
 @pytest.mark.timeout(1800)
 def test_a_large_world_breaks_no_promise():
-    outcome = run_large(number("QUORATE_LARGE_SEED", 7))
+    outcome = run_large(number("QUORATE_LARGE_SEED", _DRAWN))
     assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[:5]}"
     for what in Crowd.must_meet:
         assert outcome.met[f"crowd: {what}"]

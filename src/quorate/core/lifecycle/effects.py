@@ -89,8 +89,17 @@ class Decision:
     """Whether the turn ended with work left, so that the next one follows at once."""
 
     def plan_without(self, gangs: Set[GangKey]) -> Plan:
-        """Return the plan without what was decided for these gangs: it could not be made true."""
-        dropped = {back for one in self.outcomes if one.key in gangs for back in one.take_backs}
-        plan = self.plan.without(gangs)
-        left = tuple(back for back in plan.take_backs if back not in dropped)
-        return msgspec.structs.replace(plan, take_backs=left)
+        """Return the plan without what was decided for these gangs: it could not be made true.
+
+        What was due beside that is sent: promises that are taken back, and claims.
+        """
+        dropped = [one for one in self.outcomes if one.key in gangs]
+        preemptions, undo = {one.preemption for one in dropped}, {one.undo for one in dropped}
+        backs = {back for one in dropped for back in one.take_backs}
+        plan = self.plan
+        return msgspec.structs.replace(
+            plan.without(gangs),
+            undo=tuple(one for one in plan.undo if one not in undo),
+            take_backs=tuple(one for one in plan.take_backs if one not in backs),
+            preemptions=tuple(one for one in plan.preemptions if one not in preemptions),
+        )

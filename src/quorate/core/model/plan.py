@@ -174,11 +174,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     wake_at_s: float | None = None
 
     def without(self, gangs: Set[GangKey]) -> Plan:
-        """Return the plan without what names these gangs: take-backs name none."""
+        """Return the plan without the binds of these gangs."""
         return msgspec.structs.replace(
             self,
             gangs=tuple(one for one in self.gangs if one.key not in gangs),
             preparing=tuple(one for one in self.preparing if one.key not in gangs),
-            undo=tuple(one for one in self.undo if one.key not in gangs),
-            preemptions=tuple(one for one in self.preemptions if one.key not in gangs),
         )

@@ -8,6 +8,7 @@ from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.model import Membership
 from quorate.core.model.changes import BindFailure, BindingAdmitted, PodChanged
 from quorate.core.model.journal import entry_of
+from quorate.core.turn.applying import Applier
 from quorate.core.turn.defects import Defects
 from tests.unit.core.turn.test_containment import Planted, fails_for, world
 from tests.unit.core.world import accept, fail, key
@@ -195,3 +196,14 @@ def test_a_pod_that_is_gone_has_no_stand_in_of_any_kind(monkeypatch):
         assert w.used("n0") == 2000
         w.delete("first-0")
         assert w.used("n0") == 0
+
+
+def test_a_promise_that_is_taken_back_is_sent_though_its_pod_meets_a_defect(monkeypatch):
+    w = world(nodes=1)
+    w.node("other", taints=("t:NoSchedule",))
+    w.pod("a", nominated="other")
+    fails_once(monkeypatch, Applier, "apply")
+    plan = w.decide()
+    assert plan.gangs == ()
+    assert [(one.name, one.node) for one in plan.preemptions] == [("a", "")]
+    assert len(w.scheduler.incidents()) == 1
