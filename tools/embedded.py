@@ -24,7 +24,7 @@ from tools.controlplane.access import Access
 from tools.controlplane.client import ApiClient
 from tools.controlplane.process import ComponentError, free_port
 
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 120.0  # on a busy machine; a process that ended is noticed at once
 STOP_TIMEOUT_S = 15.0
 
 
