@@ -4,6 +4,7 @@ In: a command line. Out: a process that runs, or an error that shows the end of 
 ``cluster`` and ``build``.
 """
 
+import contextlib
 import os
 import random
 import socket
@@ -82,10 +83,10 @@ class Component:
         """The process id."""
         return self._process.pid
 
-    def check(self) -> None:
-        """Raise ComponentError if the process has ended."""
-        code = self._process.poll()
-        if code is not None:
+    def check(self, within_s: float = 0.0) -> None:
+        """Raise ComponentError if the process has ended, or ends within this time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(within_s)
             raise ComponentError(f"{self.name} ended with code {code}.\n{self.log_tail()}")
 
     def log_tail(self, lines_max: int = 15) -> str:

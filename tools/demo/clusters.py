@@ -61,10 +61,10 @@ class DemoCluster:
         for group in _GROUPS:
             self._wait(functools.partial(self._serves, group), "knows PodGroups")
 
-    def check(self) -> None:
-        """Raise ClusterError when the process has ended."""
+    def check(self, within_s: float = 0.0) -> None:
+        """Raise ClusterError when the process has ended, or ends within this time."""
         try:
-            self._process.check()
+            self._process.check(within_s)
         except ComponentError:
             raise ClusterError(f"quorate up ended: {self._last_words()}") from None
 

@@ -27,6 +27,7 @@ from tools.demo.world import Picture, look
 _FRAME_S = 0.08
 _READ_S, _READ_WORD_S, _READ_S_MAX = 0.5, 0.17, 5.0  # how long a person takes to read text
 _WHY_S_MAX = 30.0
+_END_S_MAX = 2.0  # a process that was killed closes its connections before it can be waited for
 
 Shown = tuple[str, DemoCluster]
 
@@ -115,6 +116,7 @@ class Stage:
             timeout=_WHY_S_MAX,
         )
         if done.returncode != 0:
+            cluster.check(_END_S_MAX)
             raise self._failed(f"quorate why {gang} failed: {done.stderr.strip()}")
         self._screen.output(f"quorate why {gang}", done.stdout)
         self.pause(self._reading_s(done.stdout))
@@ -157,6 +159,10 @@ class Stage:
             send(*args)
         except ApiError as error:
             raise self._failed(f"the API server refused: {error.message}") from None
+        except (OSError, http.client.HTTPException) as error:
+            for _, cluster in self._shown:
+                cluster.check(_END_S_MAX)
+            raise self._failed(f"the cluster does not answer: {error}") from None
 
     def _look(self) -> None:
         self._screen.draw(view([(title, self._picture(one)) for title, one in self._shown]))
@@ -165,7 +171,7 @@ class Stage:
         try:
             return look(cluster.client)
         except (OSError, http.client.HTTPException) as error:
-            cluster.check()
+            cluster.check(_END_S_MAX)
             raise self._failed(f"the cluster does not answer: {error}") from None
 
     def _failed(self, what: str) -> StepFailedError:

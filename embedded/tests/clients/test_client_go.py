@@ -58,12 +58,16 @@ def _complaints(log: str) -> list[str]:
 
 
 def _commands(cluster: Embedded) -> dict[str, list[str]]:
-    """Their defaults, but for ports, which other tests may use, and for how fakes are played."""
+    """Their defaults, but for ports, which other tests may use, and for how fakes are played.
+
+    They keep their leases for longer than a busy machine takes to restart the API server.
+    """
+    patience = ("--leader-elect-lease-duration=120s", "--leader-elect-renew-deadline=100s")
     access = f"--kubeconfig={cluster.kubeconfig}"
-    manager = [access, "--secure-port=0", f"--root-ca-file={cluster.ca}"]
+    manager = [access, *patience, "--secure-port=0", f"--root-ca-file={cluster.ca}"]
     return {
         "kube-controller-manager": [str(binary("kube-controller-manager")), *manager],
-        "kube-scheduler": [str(binary("kube-scheduler")), access, "--secure-port=0"],
+        "kube-scheduler": [str(binary("kube-scheduler")), access, *patience, "--secure-port=0"],
         "kwok": flags.kwok(cluster.kubeconfig),
     }
 
