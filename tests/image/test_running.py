@@ -1,9 +1,9 @@
 """Goal: what is in the image is enough to run quorate, and nothing of the machine is needed.
 
 Method: the unpacked root file system becomes the root (chroot) in a mount namespace of its own,
-read-only but for /tmp, as user 65532, without /proc and /dev. So interpreter, libraries and modules
-can only be the image's. What no test here shows: that a container runtime starts it; that needs
-cgroups, a network of its own and the kubelet's mounts.
+read-only but for /tmp, as user 65532, with /proc and without /dev. So interpreter, libraries and
+modules can only be the image's. What no test here shows: that a container runtime starts it; that
+needs cgroups, a network of its own and the kubelet's mounts.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.shell.recording.file_format import MAGIC
 from tests.e2e.harness.scheduler import Quorate
 from tests.e2e.harness.world import gang_pods
 from tools.embedded import Embedded
@@ -29,6 +30,7 @@ shift 2
 mount --bind "$root" "$root"
 mount -o remount,ro,bind "$root"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t proc proc "$root/proc"
 if [ -n "$shared" ]; then mkdir -p "$root$shared"; mount --bind "$shared" "$root$shared"; fi
 exec chroot --userspec=65532:65532 "$root" "$@"
 """
@@ -105,7 +107,17 @@ def test_it_trusts_public_authorities(run):
     assert int(run("/usr/bin/python3", "-c", program)[1]) > 100
 
 
-def test_it_schedules_a_gang_and_stops_at_sigterm(root, tmp_path):
+def recording_of(pid: int) -> bytes:
+    """Do what ``kubectl exec`` does with the command of docs/users/record.md."""
+    command = ["nsenter", "--target", str(pid), "--mount", "--root", "--wd"]
+    command += ["--setuid", "65532", "--setgid", "65532"]
+    command += ["/usr/local/bin/quorate", "record", str(pid), "--output", "-"]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_schedules_a_gang_hands_out_a_recording_and_stops_at_sigterm(root, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
 
@@ -128,6 +140,7 @@ def test_it_schedules_a_gang_and_stops_at_sigterm(root, tmp_path):
             lambda: all(one["spec"].get("nodeName") for one in cluster.api("GET", PODS)["items"]),
             "the gang has its nodes",
         )
+        assert recording_of(quorate.process.pid).startswith(MAGIC)
         quorate.process.send_signal(signal.SIGTERM)
         assert quorate.process.wait(30) == 0
         assert not quorate.complaints()
