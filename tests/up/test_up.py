@@ -87,6 +87,23 @@ def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(t
     assert f"export KUBECONFIG={kubeconfig}" in out
 
 
+def test_what_it_says_to_type_works_from_any_folder(tmp_path):
+    """Finding C: how quorate gets on PATH was not said, and the example was in a clone only."""
+    line = [*UP, "--nodes", "1"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
+    ) as process:
+        lines = []
+        while not lines or not lines[-1].startswith("Ctrl-C stops"):
+            lines.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+    told = [line.strip() for line in lines]
+    assert f"export PATH={Path(sys.executable).parent}:$PATH" in told
+    (example,) = [line for line in told if line.startswith("kubectl apply -f ")]
+    assert Path(example.removeprefix("kubectl apply -f ")).is_file()
+
+
 def test_gpu_nodes_and_nodes_do_not_go_together():
     done = up("--nodes", "3", "--gpu-nodes", "2")
     assert (done.returncode, done.stdout) == (2, "")

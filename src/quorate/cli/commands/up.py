@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -55,6 +56,7 @@ kind: SchedulerConfiguration
 profiles:
   - schedulerName: default-scheduler
 """
+_EXAMPLE = Path("examples/coreweave-podgroup.yaml")
 _GC_THRESHOLDS = (100_000, 50, 100)
 """Objects come and go as plain data without cycles: look for cycles seldom."""
 
@@ -231,6 +233,17 @@ def _manifests(namespace: str) -> Iterator[Object]:
     }
 
 
+def _to_type() -> list[str]:
+    """Return what to type next: with an example of the repository, if it is there."""
+    here = _EXAMPLE.exists()
+    there = Path(__file__).resolve().parents[4] / _EXAMPLE
+    if here or there.exists():
+        example = [f"kubectl apply -f {_EXAMPLE if here else there}", "quorate why pg1"]
+    else:
+        example = ["kubectl run hello --image=busybox", "quorate why hello"]
+    return ["kubectl get nodes", example[0], "quorate gangs -A", example[1]]
+
+
 def _counted(cluster: EmbeddedCluster) -> str:
     """Return how many nodes there are, and of which kinds: ``15 x 8 GPUs, 1 CPU node``."""
     sizes = Counter(_gpus(node) for node in cluster.api.find_all("nodes"))
@@ -260,11 +273,10 @@ def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: fl
         say(f"Context {context} is the current one of {wishes.write_kubeconfig} meanwhile.")
     say("")
     say(f"  export KUBECONFIG={wishes.write_kubeconfig if context else cluster.kubeconfig}")
-    say("  kubectl get nodes")
-    if wishes.scheduler:
-        say("  kubectl apply -f examples/coreweave-podgroup.yaml")
-        say("  quorate gangs -A")
-        say("  quorate why pg1")
+    if shutil.which("quorate") is None:
+        say(f"  export PATH={Path(sys.executable).parent}:$PATH")
+    for line in _to_type() if wishes.scheduler else ["kubectl get nodes"]:
+        say(f"  {line}")
     kept = f"kept in {wishes.data}" if wishes.data else "gone with it; keep it with --data DIR"
     is_behind = background.LOG in os.environ
     how = f"quorate down {os.getpid()}" if is_behind else "Ctrl-C"
