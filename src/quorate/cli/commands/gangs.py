@@ -6,6 +6,7 @@ was found, 2 the call, the cluster or the configuration is at fault.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -115,11 +116,12 @@ def gangs(access: Access, wishes: Wishes) -> int:
         return 1 if missing else 0
 
     def show_again(result: SurveyResult) -> None:
-        objects = selection.objects(result)
-        if wishes.form in ("json", "name"):
-            stream.show(objects)
-        else:
-            table.show(objects, result.now_s)
+        with contextlib.suppress(SelectionError):  # no gang is left that has the field to sort by
+            objects = selection.objects(result)
+            if wishes.form in ("json", "name"):
+                stream.show(objects)
+            else:
+                table.show(objects, result.now_s)
 
     return look(access, selection.choose, show, again=show_again if wishes.watch else None)
 

@@ -22,8 +22,9 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
 from quorate.shell.leader_reservations import with_reservations
 from quorate.shell.process.clock import SystemClock
-from quorate.shell.survey import Leader, SurveyError, add_owners, leader, observing
+from quorate.shell.survey import Leader, Observed, SurveyError, add_owners, leader, observing
 
+BAD_CALL = 2
 WATCH_S = 1.0
 """How often ``--watch`` looks for news, at most."""
 _MARGIN_S = 5.0
@@ -90,13 +91,20 @@ async def _look(
                 result = await one.result(observed.scheduler, progress.say)
                 progress.stop()
                 code = show(result)
-                while again is not None:
-                    took_s = clock.now_s() - result.now_s
-                    await asyncio.sleep(max(WATCH_S, took_s * _WATCH_SHARE))
-                    if observed.take_news():
-                        result = await one.result(observed.scheduler, lambda _said: None)
-                        again(result)
+                if again is not None and code != BAD_CALL:
+                    await _go_on(one, observed, again)
     return code
+
+
+async def _go_on(one: _Look, observed: Observed, again: ShowNext) -> None:
+    """Show every later state until cancelled. Raises SurveyError."""
+    clock, took_s = one.clock, 0.0
+    while True:
+        await asyncio.sleep(max(WATCH_S, took_s * _WATCH_SHARE))
+        if observed.take_news():
+            began_s = clock.monotonic_s()
+            again(await one.result(observed.scheduler, lambda _said: None))
+            took_s = clock.monotonic_s() - began_s
 
 
 class _Look(NamedTuple):
