@@ -30,6 +30,9 @@ from quorate.shell.kube.lists.reflector import Reflector
 from quorate.shell.lease.elector import Elector
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.pod import spec as pod_spec
+from tests.unit.core.gangs.test_journal import (
+    test_a_sealing_bind_may_not_be_sent_when_it_would_seal_nothing as sealing_may_not_be_sent,
+)
 
 UID = "each bind was decided on and names its pod's uid"
 WAITING_ONLY = "only pods that wait are placed"
@@ -51,8 +54,10 @@ TRUTH = "the leader knows what is true"
 
 class Mutation(NamedTuple):
     apply: Callable[[pytest.MonkeyPatch], None]
-    found_by: tuple[str, ...]
+    found_by: tuple[str, ...] = ()
     first_seed: int = 1000
+    fails: Callable[[], None] | None = None
+    """A test of the core that fails, where worlds meet it too rarely to be relied on."""
 
 
 def bind_without_uid(patch):
@@ -313,7 +318,10 @@ MUTATIONS = {
         Mutation(deletions_are_not_heard, (FITS, TRUTH, WAITING_ONLY)),
         Mutation(journal_says_that_all_was_settled, (PARTIAL,)),
         Mutation(journal_leaves_out_what_is_open, (PARTIAL, MARKED)),
-        Mutation(sealing_binds_are_sent_whatever_happened_since, (MARKED, PARTIAL)),
+        Mutation(
+            sealing_binds_are_sent_whatever_happened_since,
+            fails=lambda: sealing_may_not_be_sent("gone"),
+        ),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL)),
         Mutation(rules_between_pods_are_not_read, (APART,)),
     )

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.property.seeds import SEED
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of
 from tests.simulation.core_bugs import CORE_BUGS
@@ -21,7 +20,7 @@ def test_a_planted_bug_is_found(bug, monkeypatch):
             bug.fails()
         return
     for number in range(WORLDS_MAX):
-        if play(seed_of(SEED, number), bug.themes[number % len(bug.themes)]).kind:
+        if play(seed_of(bug.run, number), bug.themes[number % len(bug.themes)]).kind:
             return
     pytest.fail(f"not found in {WORLDS_MAX} worlds of {bug.themes}")
 

@@ -16,6 +16,8 @@ THEMED_SEEDS = 60
 JUDGED = number("QUORATE_SIMULATION_JUDGED_SEEDS", 2)
 """How many of these may fail a run. Few, because not many were played so far without a failure:
 docs/maintainers/simulation.md has the count. What the others find is printed."""
+SELDOM = {"unmark"}
+"""It needs a gang that has just started; mutations of the journal are found by it."""
 FIRST_SEED = number("QUORATE_SIMULATION_FIRST_SEED", first("simulation"))
 
 
@@ -43,7 +45,7 @@ def test_with_themes_every_kind_of_fault_and_of_check_occurs_and_no_promise_is_b
         for seed, violation in found.items():
             print(f"\nmake sim SEED={seed}: {violation}")
     rare = {kind for kind, count in summary.faults.items() if count < 3}
-    assert not rare
+    assert rare <= SELDOM
     assert len(summary.faults) >= 20
     assert len(summary.checks) >= 10
     assert not [seed for seed in found if seed < FIRST_SEED + JUDGED]
