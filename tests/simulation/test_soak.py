@@ -12,7 +12,7 @@ from quorate.simulate.soak import soak
 from tests.property.seeds import first, kept, number
 
 SEEDS = number("QUORATE_SIMULATION_SEEDS", 200)
-THEMED_SEEDS = 60
+THEMED_SEEDS = 120
 JUDGED = number("QUORATE_SIMULATION_JUDGED_SEEDS", 2)
 """How many of these may fail a run. Few, because not many were played so far without a failure:
 docs/maintainers/simulation.md has the count. What the others find is printed."""
