@@ -80,6 +80,7 @@ def serving(server: ApiServer, tls=None) -> Iterator[ApiServer]:
         await is_over.wait()
         await take_who_waits()
         await runner.cleanup()
+        await asyncio.sleep(0.05)  # transports close their sockets in the loop's next turns
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()

@@ -98,7 +98,9 @@ class Decision:
         backs = {back for one in dropped for back in one.take_backs}
         plan = self.plan
         return msgspec.structs.replace(
-            plan.without(gangs),
+            plan,
+            gangs=tuple(one for one in plan.gangs if one.key not in gangs),
+            preparing=tuple(one for one in plan.preparing if one.key not in gangs),
             undo=tuple(one for one in plan.undo if one not in undo),
             take_backs=tuple(one for one in plan.take_backs if one not in backs),
             preemptions=tuple(one for one in plan.preemptions if one not in preemptions),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
@@ -172,11 +170,3 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: tuple[Preemption, ...] = ()
     touched: tuple[GangKey, ...] = ()
     wake_at_s: float | None = None
-
-    def without(self, gangs: Set[GangKey]) -> Plan:
-        """Return the plan without the binds of these gangs."""
-        return msgspec.structs.replace(
-            self,
-            gangs=tuple(one for one in self.gangs if one.key not in gangs),
-            preparing=tuple(one for one in self.preparing if one.key not in gangs),
-        )

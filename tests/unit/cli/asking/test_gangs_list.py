@@ -60,17 +60,9 @@ def cluster():
         yield server
 
 
-@pytest.fixture
-def quorate(cluster, tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
+@pytest.fixture(autouse=True)
+def terminal_of_80_columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    config = kubeconfig(tmp_path, cluster.url, namespace="team")
-
-    def run(*args):
-        code = command(*args, "--kubeconfig", config)
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def rows_of(said):

@@ -65,12 +65,9 @@ def cluster():
 
 
 @pytest.fixture
-def why(cluster, tmp_path, capsys):
-    config = kubeconfig(tmp_path, cluster.url, namespace="team")
-
+def why(quorate):
     def run(name):
-        code = command("why", name, "-o", "json", "--kubeconfig", config)
-        out, err = capsys.readouterr()
+        code, out, err = quorate("why", name, "-o", "json")
         assert (code, err) == (0, "")
         found = json.loads(out)
         return found["message"], found["hint"]

@@ -4,6 +4,7 @@ Method: the command line in this process, against a server that answers by path 
 """
 
 import json
+from functools import partial
 
 import pytest
 import yaml
@@ -13,8 +14,6 @@ from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     NODES,
     PODS,
-    command,
-    kubeconfig,
     listing,
     serving,
     small_cluster,
@@ -68,15 +67,8 @@ def cluster():
 
 
 @pytest.fixture
-def nodes(cluster, tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    config = kubeconfig(tmp_path, cluster.url)
-
-    def run(*args):
-        code = command("nodes", *args, "--kubeconfig", config)
-        return code, *capsys.readouterr()
-
-    return run
+def nodes(quorate):
+    return partial(quorate, "nodes")
 
 
 def test_sums_map_and_legend(nodes):
