@@ -3,6 +3,7 @@
 import signal
 
 import hypothesis
+import hypothesis.internal.conjecture.providers as providers
 import pytest
 
 from tests.property.seeds import SEED
@@ -10,10 +11,13 @@ from tests.property.seeds import SEED
 hypothesis.settings.register_profile(
     "quorate",
     deadline=None,  # no test measures time
-    derandomize=False,  # in CI too each run draws other examples
+    derandomize=False,  # the seed of the run decides, see pytest_configure
+    database=None,  # what failed in an earlier run is not drawn again by itself
     print_blob=True,
 )
 hypothesis.settings.load_profile("quorate")
+# It also draws constants of all modules that are loaded: which ones depends on the tests before.
+providers._get_local_constants = lambda: providers._local_constants
 # Who started pytest may ignore Ctrl-C (a script does, with "&"); what tests start must hear it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,8 +1,8 @@
-"""The seed of a run of random tests: fresh each time, unless ``QUORATE_SEED`` says which.
+"""The seed of a run of random tests: the kept one of ``tests/seed``, or ``QUORATE_SEED``.
 
-It is put into the environment, so that all processes of one run have the same, and
-``conftest.py`` prints it at the end of each run, also when all is well. Seeds that once
-failed are kept in ``kept_seeds.toml`` and drawn again in each run.
+So the same commit draws the same in each run. ``make explore`` sets ``QUORATE_SEED`` to fresh
+ones. It is put into the environment, so that all processes of one run have the same. Seeds
+that once failed are kept in ``kept_seeds.toml`` and drawn again in each run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import random
 import tomllib
 from pathlib import Path
 
-SEED = int(os.environ.setdefault("QUORATE_SEED", str(random.SystemRandom().randrange(2**32))))
-_KEPT = Path(__file__).with_name("kept_seeds.toml")
+_HERE = Path(__file__).parent
+_KEPT = _HERE / "kept_seeds.toml"
+SEED = int(os.environ.setdefault("QUORATE_SEED", (_HERE.parent / "seed").read_text().strip()))
 
 
 def number(name: str, otherwise: int) -> int:
