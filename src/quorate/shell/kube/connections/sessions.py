@@ -1,17 +1,19 @@
-"""How we use aiohttp: sessions, bodies with a limit, and writes that only a leader sends.
+"""How we use aiohttp: sessions that close all, bodies with a limit, and writes of a leader only.
 
 Used by ``client`` for reads, streams, and writes by a way that ``fast`` does not know.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 import aiohttp
 
@@ -27,6 +29,7 @@ LIST_BYTES_MAX: Final = 64 * 1024 * 1024
 """The most that one page of a list may have; ``pages`` asks for smaller ones beyond it."""
 NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
+_TURNS_TO_CLOSE: Final = 10
 _may_send: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("may_send", default=None)
 
 
@@ -71,6 +74,41 @@ class FencedRequest(aiohttp.ClientRequest):
         return await super().send(conn)
 
 
+class Connector(aiohttp.TCPConnector):
+    """Has no open socket when it is closed.
+
+    aiohttp forgets connections that were given up before: of cancelled requests, of streams. With
+    TLS they wait for the server's goodbye, for up to half a minute and beyond the end of the loop.
+    """
+
+    def __init__(
+        self, connections_max: int, make_socket: Callable[[AddrInfoType], socket.socket]
+    ) -> None:
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._make_socket = make_socket
+        super().__init__(
+            limit=connections_max,
+            keepalive_timeout=60,  # see pool._IDLE_S_MAX
+            socket_factory=self._remembered,
+        )
+
+    def _remembered(self, address: AddrInfoType) -> socket.socket:
+        made = self._make_socket(address)
+        self._sockets.add(made)
+        return made
+
+    async def close(self, *, abort_ssl: bool = True) -> None:
+        """Close everything; returns when the sockets are closed."""
+        await super().close(abort_ssl=abort_ssl)
+        for one in list(self._sockets):
+            with suppress(OSError):  # it is closed
+                one.shutdown(socket.SHUT_RDWR)  # for its transport: the server has said goodbye
+        for _ in range(_TURNS_TO_CLOSE):
+            if all(one.fileno() < 0 for one in list(self._sockets)):
+                return
+            await asyncio.sleep(0)
+
+
 def session(
     connections_max: int, timeout_s: float, *, is_stream: bool = False
 ) -> aiohttp.ClientSession:
@@ -78,13 +116,8 @@ def session(
 
     ``connections_max`` 0 is no limit. ``timeout_s`` is for all of one request.
     """
-    connector = aiohttp.TCPConnector(
-        limit=connections_max,
-        keepalive_timeout=60,  # see fast._IDLE_S_MAX
-        socket_factory=_large_buffer_socket if is_stream else None,
-    )
     return aiohttp.ClientSession(
-        connector=connector,
+        connector=Connector(connections_max, _large_buffer_socket if is_stream else _plain_socket),
         request_class=FencedRequest,
         headers={
             "User-Agent": USER_AGENT,
@@ -125,14 +158,18 @@ def unreachable(name: str, error: BaseException) -> Unreachable:
     return Unreachable(f"{name}: {text}", maybe_processed=not never_sent)
 
 
+def _plain_socket(address: AddrInfoType) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
 def _large_buffer_socket(address: AddrInfoType) -> socket.socket:
     """Return a socket that holds much unread, because the API server drops slow watchers.
 
     A fixed size switches off the kernel's own tuning, so it is only set if the kernel grants a
     size that is worth it: on hosts with the usual limit of 208 KiB the tuning does better.
     """
-    family, kind, protocol, _, _ = address
-    created = socket.socket(family=family, type=kind, proto=protocol)
+    created = _plain_socket(address)
     if _granted_buffer_bytes_max() >= _STREAM_BUFFER_BYTES // 4:
         created.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _STREAM_BUFFER_BYTES)
     return created
