@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 import msgspec
 from aiohttp import web
 
-from quorate.shell.kube.client import KubeClient
 from quorate.shell.lease.elector import Elector, LeaseTimes
-from quorate.shell.process.clock import SystemClock
-from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
+from tests.unit.shell.in_process import InProcess, LoopClock
+from tests.unit.shell.scripted_server import ScriptedServer
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
 QUICK = LeaseTimes(lease_duration_s=1, renew_deadline_s=0.6, retry_s=0.1)
@@ -80,14 +79,14 @@ class LeaseServer(ScriptedServer):
 class Candidate:
     """An elector and what it told the application."""
 
-    def __init__(self, credentials, name, times):
+    def __init__(self, server, name, times):
         self.found = []
         self.says = lambda found: found
         self.stuck = 0.0
-        self.clock = SystemClock()
+        self.clock = LoopClock()
         self.name = name
         self.elector = Elector(
-            lambda: KubeClient(credentials),
+            lambda: InProcess(server, f"/{name}"),
             namespace="sys",
             name="q",
             identity=name,
@@ -136,12 +135,11 @@ class Candidate:
 
 @asynccontextmanager
 async def candidates(server, *names, times=QUICK):
-    async with serving(server):
-        made = [Candidate(credentials_for(f"{server.url}/{one}"), one, times) for one in names]
-        try:
-            async with asyncio.timeout(30):
-                yield made
-        finally:
-            for candidate in made:
-                if candidate.task is not None:
-                    await candidate.stop()
+    made = [Candidate(server, one, times) for one in names]
+    try:
+        async with asyncio.timeout(3600):  # of virtual time
+            yield made
+    finally:
+        for candidate in made:
+            if candidate.task is not None:
+                await candidate.stop()

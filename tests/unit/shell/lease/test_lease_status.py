@@ -13,6 +13,8 @@ from tests.unit.shell.scripted_server import refusal
 NO_NAMESPACE = 'namespaces "sys" not found'
 NO_RIGHT = 'leases.coordination.k8s.io is forbidden: User "q" cannot create resource "leases"'
 
+pytestmark = pytest.mark.virtual
+
 
 def failure(status, message="sorry", verb="get", name="quorate"):
     body = b'{"reason":"X","message":"%s"}' % message.replace('"', '\\"').encode()

@@ -1,10 +1,11 @@
 """The lease in its thread: a busy core keeps it, a stuck core loses it and is fenced.
 
 The API server has a thread of its own as well, because these tests block the loop that they run in,
-as a long decision does.
+as a long decision does. Leases last for longer than any test, unless the test moves the clocks.
 """
 
 import asyncio
+import math
 import threading
 import time
 
@@ -14,6 +15,7 @@ from quorate.core.model.journal import Journal
 from quorate.shell.configuration.config import LeaderElection
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import Unreachable
+from quorate.shell.lease import thread as module
 from quorate.shell.lease.handover import Handover
 from quorate.shell.lease.leadership import Leadership, LeaseLostError
 from quorate.shell.lease.thread import THREAD_NAME
@@ -23,13 +25,23 @@ from quorate.shell.process.loop_thread import LoopThread
 from quorate.shell.report.metrics import Metrics
 from tests.unit.shell.lease_server import LeaseServer
 from tests.unit.shell.scripted_server import credentials_for, serving
+from tools.testing import HANGS_S
 
-PATIENT = LeaderElection(
-    namespace="sys", name="q", lease_duration_s=4, renew_deadline_s=3.0, retry_period_s=0.2
+ELECTION = LeaderElection(
+    namespace="sys", name="q", lease_duration_s=120, renew_deadline_s=100.0, retry_period_s=0.2
 )
-QUICK = LeaderElection(
-    namespace="sys", name="q", lease_duration_s=2, renew_deadline_s=1.0, retry_period_s=0.2
-)
+
+
+class AheadClock(SystemClock):
+    """The machine's clock, and what the test adds to it."""
+
+    __slots__ = ("ahead_s",)
+
+    def __init__(self):
+        self.ahead_s = 0.0
+
+    def monotonic_s(self):
+        return super().monotonic_s() + self.ahead_s
 
 
 @pytest.fixture
@@ -52,15 +64,15 @@ async def server():
 class Replica:
     """What leads, what the core would write, and in which thread it was asked for its journal."""
 
-    def __init__(self, server, name, election, stuck_after_s=30.0):
-        self.clock = SystemClock()
+    def __init__(self, server, name, stuck_after_s=math.inf):
+        self.clock = AheadClock()
         self.credentials = credentials_for(f"{server.url}/{name}")
         self.heartbeat = Heartbeat(self.clock, stuck_after_s)
         self.asked_in = set()
-        self.attempts = 0
+        self.attempts = self.beats = 0
         self.handover = Handover(self.journal, name)
         self.leadership = Leadership(
-            election,
+            ELECTION,
             lambda: KubeClient(self.credentials),
             identity=name,
             clock=self.clock,
@@ -84,6 +96,7 @@ class Replica:
         self.started.set()
         while True:
             self.heartbeat.beat()
+            self.beats += 1
             await asyncio.sleep(0.02)
 
     async def stop(self):
@@ -95,24 +108,29 @@ def lease_threads():
     return [one for one in threading.enumerate() if one.name == THREAD_NAME]
 
 
-def block_until(true):
-    """Hold up this loop until something is so elsewhere."""
-    until_s = time.monotonic() + 30
+def block_until(true, *clocks):
+    """Hold up this loop until something is so elsewhere; for these clocks it takes long."""
+    until_s = time.monotonic() + HANGS_S
     while not true():
         assert time.monotonic() < until_s
         time.sleep(0.01)
+        for clock in clocks:
+            clock.ahead_s += 1.0
 
 
-async def test_a_core_that_is_busy_for_longer_than_the_lease_lasts_keeps_it(server):
-    a, b = Replica(server, "a", PATIENT), Replica(server, "b", PATIENT)
-    await asyncio.wait_for(a.start().started.wait(), 20)
+async def test_a_core_that_is_busy_keeps_the_lease(server):
+    a, b = Replica(server, "a"), Replica(server, "b")
+    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
     b.start()
-    time.sleep(1.5 * PATIENT.lease_duration_s)
+    writes = server.writes
+    block_until(lambda: server.writes > writes + 5)
     assert server.spec["holderIdentity"] == "a"
     assert server.spec["leaseTransitions"] == 0
     assert a.leadership.may_write()
     assert not b.leadership.may_write()
-    await asyncio.sleep(0.1)
+    beats = a.beats
+    while a.beats < beats + 3:
+        await asyncio.sleep(0.01)
     assert a.leadership.may_write()
     assert not a.task.done()
     assert not b.started.is_set()
@@ -121,31 +139,34 @@ async def test_a_core_that_is_busy_for_longer_than_the_lease_lasts_keeps_it(serv
 
 
 async def test_a_core_that_is_stuck_loses_the_lease_and_what_it_sends_then_is_not_sent(server):
-    a = Replica(server, "a", QUICK, stuck_after_s=1.0)
-    await asyncio.wait_for(a.start().started.wait(), 20)
+    a = Replica(server, "a", stuck_after_s=30.0)
+    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
     assert a.leadership.may_write()
 
+    b = Replica(server, "b")
+
     async def rival():
-        b = Replica(server, "b", QUICK)
         await b.start().task
 
     other = LoopThread("another replica", rival)
     other.start()
-    block_until(lambda: server.spec["holderIdentity"] == "b")
+    a.clock.ahead_s += 31.0
+    block_until(lambda: a.leadership._status.failure is not None)
+    block_until(lambda: server.spec["holderIdentity"] == "b", a.clock, b.clock)
     assert not a.leadership.may_write()
     async with KubeClient(a.credentials) as client:
         with pytest.raises(Unreachable, match="may write no more"):
             await client.post("/binding", b"{}", may_send=a.leadership.may_write)
     with pytest.raises(LeaseLostError, match="the core has not turned for"):
-        await asyncio.wait_for(a.task, 20)
+        await asyncio.wait_for(a.task, HANGS_S)
     assert not a.leadership.leads
     await other.stop()
     assert server.spec["holderIdentity"] == "", "b gave it back"
 
 
 async def test_a_graceful_end_gives_the_lease_back_and_leaves_no_thread(server):
-    a = Replica(server, "a", PATIENT)
-    await asyncio.wait_for(a.start().started.wait(), 20)
+    a = Replica(server, "a")
+    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
     assert len(lease_threads()) == 1
     await a.stop()
     assert server.spec["holderIdentity"] == ""
@@ -155,7 +176,7 @@ async def test_a_graceful_end_gives_the_lease_back_and_leaves_no_thread(server):
 
 async def test_a_standby_is_stopped_at_once_and_leaves_the_lease_alone(server):
     server.store({"metadata": {"name": "q"}, "spec": {"holderIdentity": "b"}})
-    a = Replica(server, "a", PATIENT).start()
+    a = Replica(server, "a").start()
     while not a.leadership.note():
         await asyncio.sleep(0.01)
     assert a.leadership.note() == "standing by: b leads"
@@ -166,34 +187,36 @@ async def test_a_standby_is_stopped_at_once_and_leaves_the_lease_alone(server):
 
 
 async def test_a_defect_in_the_thread_ends_the_work_with_its_cause(server):
-    a = Replica(server, "a", PATIENT)
-    await asyncio.wait_for(a.start().started.wait(), 20)
+    a = Replica(server, "a")
+    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
 
     def broken(found):
         raise RuntimeError("a defect")
 
     a.handover.journal = broken
     with pytest.raises(RuntimeError, match="a defect"):
-        await asyncio.wait_for(a.task, 20)
+        await asyncio.wait_for(a.task, HANGS_S)
     assert not a.leadership.may_write()
     assert lease_threads() == []
 
 
 async def test_what_the_work_raises_ends_it_and_the_lease_is_given_back(server):
-    a = Replica(server, "a", PATIENT)
+    a = Replica(server, "a")
 
     async def fail():
         raise ValueError("of the core")
 
     with pytest.raises(ValueError, match="of the core"):
-        await asyncio.wait_for(a.leadership.run(fail), 20)
+        await asyncio.wait_for(a.leadership.run(fail), HANGS_S)
     assert server.spec["holderIdentity"] == ""
     assert lease_threads() == []
 
 
-async def test_the_journal_is_read_in_the_cores_loop_and_is_the_newest_unless_it_is_busy(server):
-    a = Replica(server, "a", PATIENT)
-    await asyncio.wait_for(a.start().started.wait(), 20)
+async def test_the_journal_is_read_in_the_cores_loop_and_is_the_newest_unless_it_is_busy(
+    server, monkeypatch
+):
+    a = Replica(server, "a")
+    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
     a.attempts = 7
     a.handover.has_decided = True
     while written(server) != '{"by":"a","made":7}':
@@ -204,6 +227,7 @@ async def test_the_journal_is_read_in_the_cores_loop_and_is_the_newest_unless_it
     assert written(server) == '{"by":"a","made":7}', "the core is busy, and is not waited for"
     while written(server) != '{"by":"a","made":8}':
         await asyncio.sleep(0.01)
+    monkeypatch.setattr(module, "_ANSWER_S_MAX", HANGS_S)
     a.attempts = 9
     await a.stop()
     assert written(server) == '{"by":"a","made":9}', "as it is when the lease is given back"
