@@ -13,6 +13,7 @@ from quorate.cli.main import call
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
 from tests.servers import take_who_waits
+from tools.testing import HANGS_S
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 X_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
@@ -84,7 +85,7 @@ def serving(server: ApiServer, tls=None) -> Iterator[ApiServer]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    is_up.wait(10)
+    is_up.wait(HANGS_S)
     try:
         yield server
     finally:

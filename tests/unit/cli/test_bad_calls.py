@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.unit.cli.api_server import command, kubeconfig
+from tools.testing import HANGS_S
 
 ASKING = (["gangs"], ["why", "x"], ["nodes"])
 FILES = {
@@ -33,7 +34,7 @@ def files(tmp_path, monkeypatch):
 def refused(capsys, *args):
     if args[0] == "up":  # it handles signals, which only a main thread may
         line = [sys.executable, "-m", "quorate.cli", *args]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=HANGS_S, check=False)
         code, out, err = done.returncode, done.stdout, done.stderr
     else:
         code = command(*args)

@@ -17,6 +17,7 @@ from quorate.cli import main
 from quorate.cli.show.progress import PATIENCE_S, Progress
 from tests.unit.cli.api_server import ApiServer, command, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
+from tools.testing import HANGS_S
 
 COMMANDS = (
     "up",
@@ -49,7 +50,9 @@ def quorate(capsys, monkeypatch):
 
 def process(*args, **more):
     line = [sys.executable, "-m", "quorate.cli", *args]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run(
+        line, capture_output=True, text=True, timeout=HANGS_S, check=False, **more
+    )
 
 
 # Help
@@ -160,9 +163,9 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path):
         with subprocess.Popen(
             line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as running:
-            assert server.asked.wait(30)
+            assert server.asked.wait(HANGS_S)
             running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=30)
+            out, err = running.communicate(timeout=HANGS_S)
     assert (running.returncode, out, err) == (130, "", "")
 
 

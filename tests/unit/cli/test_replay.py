@@ -20,6 +20,7 @@ from quorate.shell.recording.file_format import Begin, Observed, Planned, Stoppe
 from quorate.shell.recording.recorder import Recorder
 from tests.unit.cli.api_server import command
 from tests.unit.core.world import World, binds_of
+from tools.testing import HANGS_S
 
 
 class Told:
@@ -263,7 +264,7 @@ def test_no_order_of_a_set_decides_anything(path):
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANGS_S,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

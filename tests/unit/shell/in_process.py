@@ -50,6 +50,9 @@ class InProcess(KubeClient):
     async def put(self, path, body, params=None):
         return await self._write("PUT", path, body)
 
+    def warm(self, count):
+        pass
+
     async def close(self):
         pass
 

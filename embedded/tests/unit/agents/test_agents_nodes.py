@@ -6,6 +6,7 @@ import pytest
 
 from embedded.tests.unit.agents.agents_world import EPOCH, World
 from pocketkube.agents import Settings
+from tools.testing import HANGS_S
 
 HEALTHY = {
     "MemoryPressure": "False",
@@ -290,7 +291,7 @@ async def test_run_wakes_on_news():
         await asyncio.sleep(0)
         world.node()
         world.pod()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             while world.phase() != "Running":
                 await asyncio.sleep(0.001)
     finally:

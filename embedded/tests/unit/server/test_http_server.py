@@ -6,6 +6,7 @@ import datetime
 import pytest
 
 from pocketkube.server import http, tls
+from tools.testing import HANGS_S
 
 
 async def test_nobody_comes_in_while_the_server_stops(tmp_path, monkeypatch):
@@ -27,6 +28,6 @@ async def test_nobody_comes_in_while_the_server_stops(tmp_path, monkeypatch):
     assert not stopping.done(), "the request under way has its grace"
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", server.inner_port)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_S):
         await stopping
     writer.close()

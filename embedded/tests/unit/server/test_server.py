@@ -11,6 +11,7 @@ import pytest
 from pocketkube.cluster import EmbeddedCluster, Options
 from pocketkube.server import watches
 from pocketkube.store import store
+from tools.testing import HANGS_S
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -71,7 +72,7 @@ async def watching(client: Client, path: str, count: int, *writes) -> list[tuple
         await asyncio.sleep(0.005)
     for method, where, body in writes:
         await client(method, where, body)
-    return await asyncio.wait_for(task, 10)
+    return await asyncio.wait_for(task, HANGS_S)
 
 
 async def test_a_watch_shows_what_is_there_and_what_happens(client):
@@ -102,7 +103,7 @@ async def test_objects_come_into_a_selection_and_leave_it(client):
         await asyncio.sleep(0.005)
     for value in ("yes", "no", "yes"):
         await label(value)
-    events = await asyncio.wait_for(task, 10)
+    events = await asyncio.wait_for(task, HANGS_S)
     assert events == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
@@ -130,14 +131,14 @@ async def test_a_client_that_does_not_read_is_cut_off(client, monkeypatch):
     (watch,) = client.cluster._handler._watches
     big = {"metadata": {"name": "big"}, "data": {"k": "v" * 2000}}
     await client("POST", MAPS, big, 201)
-    await asyncio.wait_for(answer.read(), 10)
+    await asyncio.wait_for(answer.read(), HANGS_S)
     assert watch._too_slow
 
 
 async def test_stopping_ends_watches(client):
     answer = await client.session.get(f"{client.cluster.server}{MAPS}?watch=1")
     client.cluster._handler.stop_watches()
-    assert await asyncio.wait_for(answer.read(), 10) == b""
+    assert await asyncio.wait_for(answer.read(), HANGS_S) == b""
 
 
 async def test_pages_hold_every_object_once(client):

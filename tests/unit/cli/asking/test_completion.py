@@ -14,6 +14,7 @@ from quorate.cli.asking import offers
 from quorate.cli.asking.selection import SORT_PATHS
 from quorate.cli.show.survey_result import STATES
 from tests.unit.cli.api_server import command, kubeconfig, serving, small_cluster
+from tools.testing import HANGS_S
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -46,7 +47,9 @@ def offered(cluster, tmp_path):
             "COMP_CWORD": str(len(typed.split(" ")) - 1),
         }
         line = [sys.executable, "-m", "quorate.cli"]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=env, check=True)
+        done = subprocess.run(
+            line, capture_output=True, text=True, timeout=HANGS_S, env=env, check=True
+        )
         assert done.stderr == ""
         return set(done.stdout.split())
 

@@ -182,7 +182,11 @@ def test_nobody_listens(tmp_path, capsys):
     assert "Check --kubeconfig and --context." in said
 
 
-def test_no_such_host(tmp_path, capsys):
+def test_no_such_host(tmp_path, capsys, monkeypatch):
+    def unknown(*_asked, **_more):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     config = kubeconfig(tmp_path, "https://nowhere.invalid:6443")
     assert "cannot be reached: nowhere.invalid:6443" in failing(capsys, "--kubeconfig", config)
 

@@ -21,6 +21,7 @@ from tests.unit.shell.scripted_server import (
     refusal,
     serving,
 )
+from tools.testing import HANGS_S
 
 BIND = Bind("uid-1", "team", "job-0", "n0")
 CREATED = answer(201, {"kind": "Status", "status": "Success"})
@@ -70,7 +71,7 @@ async def binding(*steps, may_bind=lambda: True, may_complete=None, clock=None):
 async def outcomes_of(*steps, deadline_s: float = 2000.0):
     async with binding(*steps) as (binder, outcomes, server):
         binder.submit(gang(BIND, deadline_s=deadline_s))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         return outcomes, server
 
@@ -110,7 +111,7 @@ def sent(server) -> list[tuple[str, bool]]:
 async def test_what_makes_a_gang_quorate_is_sent_last_and_marked():
     async with binding(*[CREATED] * 4) as (binder, outcomes, server):
         binder.submit(of_four(first=3))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert len(outcomes) == 4
         assert sorted(sent(server)[:3]) == [("job-0", False), ("job-1", False), ("job-2", False)]
@@ -120,7 +121,7 @@ async def test_what_makes_a_gang_quorate_is_sent_last_and_marked():
 async def test_what_would_make_a_gang_quorate_is_not_sent_after_a_failure():
     async with binding(CREATED, refusal(403, "Forbidden"), CREATED) as (binder, outcomes, server):
         binder.submit(of_four(first=3))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert len(server.requests) == 3
         last = outcomes[-1]
@@ -131,7 +132,7 @@ async def test_a_repair_that_comes_in_time_saves_the_attempt():
     async with binding(*[CREATED] * 4) as (binder, outcomes, server):
         binder.submit(of_four(first=2, binds=(bind(0), bind(1), bind(2))))
         binder.submit(of_four(first=0, binds=(bind(3),)))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert {type(outcome) for outcome in outcomes} == {PodBound}
         assert sorted(sent(server)[:3]) == [("job-0", False), ("job-1", False), ("job-2", False)]
@@ -145,7 +146,7 @@ async def test_what_makes_a_gang_quorate_anew_waits_for_binds_of_its_former_life
         while not server.requests:
             await asyncio.sleep(0.01)
         binder.submit(of_four(first=0, binds=(bind(1),)))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert [pod for pod, _ in sent(server)] == ["job-0", "job-0", "job-1"]
 
@@ -153,7 +154,7 @@ async def test_what_makes_a_gang_quorate_anew_waits_for_binds_of_its_former_life
 async def test_a_bind_that_would_seal_nothing_is_not_sent():
     async with binding(CREATED, may_complete=saying(False)) as (binder, outcomes, server):
         binder.submit(of_four(first=1, binds=(bind(0), bind(1))))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert [pod for pod, _ in sent(server)] == ["job-0"]
         assert (outcomes[-1].uid, outcomes[-1].failure) == ("uid-1", BindFailure.NOT_SENT)
@@ -174,7 +175,7 @@ async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, ou
         server,
     ):
         binder.submit(gang(BIND))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert [request.method for request in server.requests] == ["POST", "GET"]
         assert outcomes == [outcome]
@@ -183,7 +184,7 @@ async def test_whether_it_still_seals_is_asked_again_before_each_retry(found, ou
 async def test_every_bind_of_a_started_gang_is_sent_at_once_and_marked():
     async with binding(*[CREATED] * 4) as (binder, _outcomes, server):
         binder.submit(of_four(started=True))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert {marked for _, marked in sent(server)} == {True}
 
@@ -269,14 +270,14 @@ async def test_forbidden_after_the_server_was_away_is_tried_again():
     steps = [cut, forbidden, forbidden, CREATED]
     async with binding(*steps, clock=clock) as (binder, outcomes, server):
         binder.submit(gang(BIND))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert outcomes == [PodBound("uid-1", "n0")]
         assert len(server.requests) == 4
         clock.time_s += 60.0
         server.steps = [forbidden]
         binder.submit(gang(BIND))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert outcomes[1].failure is BindFailure.REFUSED
 
@@ -310,7 +311,7 @@ async def test_who_stops_leading_gives_up_between_two_tries():
         server,
     ):
         binder.submit(gang(BIND))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert outcomes == []
         assert len(server.requests) == 1
@@ -320,7 +321,7 @@ async def test_all_binds_of_a_gang_have_one_outcome_each():
     binds = [Bind(f"uid-{i}", "team", f"job-{i}", f"n{i}") for i in range(40)]
     async with binding(*[CREATED] * 40) as (binder, outcomes, _):
         binder.submit(gang(*binds))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             await binder.idle.wait()
         assert sorted(o.uid for o in outcomes) == sorted(b.uid for b in binds)
 

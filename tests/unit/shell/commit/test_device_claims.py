@@ -22,6 +22,7 @@ from tests.unit.shell.scripted_server import (
     serving,
     writer_of,
 )
+from tools.testing import HANGS_S
 
 GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
 GIVE = Give("team", "c0", "claim-uid", GIVEN)
@@ -61,7 +62,7 @@ async def writing(*steps, may_write=lambda: True, told=None):
 
 async def after(claims: DeviceClaims) -> None:
     """Wait until nothing is under way."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_S):
         while claims._writes:
             await asyncio.sleep(0.01)
 

@@ -2,19 +2,15 @@
 
 import asyncio
 
+import pytest
+
 from quorate.core.model import GangKey
 from quorate.core.model.plan import Eviction
 from quorate.shell.commit.evictor import Evictor
-from quorate.shell.kube.client import KubeClient
-from tests.unit.shell.scripted_server import (
-    ScriptedServer,
-    answer,
-    credentials_for,
-    gone,
-    refusal,
-    serving,
-    writer_of,
-)
+from tests.unit.shell.in_process import InProcess
+from tests.unit.shell.scripted_server import ScriptedServer, answer, gone, refusal, writer_of
+
+pytestmark = pytest.mark.virtual
 
 EVICTION = Eviction("uid-1", "team", "job-0", GangKey("team", "x-k8s", "job"), "not in time")
 DONE = answer(201, {"kind": "Status", "status": "Success"})
@@ -28,15 +24,11 @@ def pod(uid="uid-1", **metadata):
 
 async def requests_of(*steps):
     """Evict one pod, and return what was asked of the API server."""
-    async with (
-        serving(ScriptedServer(*steps)) as server,
-        KubeClient(credentials_for(server.url), write_connections_max=2) as client,
-    ):
-        evictor = Evictor(writer_of(client))
-        evictor.submit([EVICTION])
-        async with asyncio.timeout(10):
-            await evictor.writes.settled()
-        return [(one.method, one.path[one.path.rindex("/") :]) for one in server.requests]
+    server = ScriptedServer(*steps)
+    evictor = Evictor(writer_of(InProcess(server)))
+    evictor.submit([EVICTION])
+    await evictor.writes.settled()
+    return [(one.method, one.path[one.path.rindex("/") :]) for one in server.requests]
 
 
 async def test_a_conflict_is_tried_again_while_the_pod_stays():
@@ -70,17 +62,12 @@ async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is
         await go_on.wait()
         return await refusal(429, "TooManyRequests")(request)
 
-    async with (
-        serving(ScriptedServer(slow)) as server,
-        KubeClient(credentials_for(server.url), write_connections_max=2) as client,
-    ):
-        evictor = Evictor(writer_of(client))
-        assert evictor.idle.is_set()
-        evictor.submit([EVICTION])
-        await asked.wait()
-        assert not evictor.idle.is_set()
-        go_on.set()
-        async with asyncio.timeout(10):
-            await evictor.idle.wait()
-        assert len(evictor.writes), "it is tried again"
-        await evictor.close()
+    evictor = Evictor(writer_of(InProcess(ScriptedServer(slow))))
+    assert evictor.idle.is_set()
+    evictor.submit([EVICTION])
+    await asked.wait()
+    assert not evictor.idle.is_set()
+    go_on.set()
+    await evictor.idle.wait()
+    assert len(evictor.writes), "it is tried again"
+    await evictor.close()

@@ -21,6 +21,7 @@ from tests.unit.shell.scripted_server import (
     serving,
     writer_of,
 )
+from tools.testing import HANGS_S
 
 VICTIM = Victim("uid-low", "team", "low")
 PREEMPTION = Preemption(
@@ -50,7 +51,7 @@ async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
             clock=SteadyClock(ManualClock()),
         )
         made.submit([preemption])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             while made._writes:
                 await asyncio.sleep(0.01)
         asked = [(one.method, one.path_qs.partition("/pods/")[2]) for one in server.requests]

@@ -20,6 +20,7 @@ from tests.unit.shell.scripted_server import (
     serving,
     writer_of,
 )
+from tools.testing import HANGS_S
 
 KEY = GangKey("team", "x-k8s", "job")
 MADE = Prepare("team", "data", "uid-data", "n0")
@@ -52,7 +53,7 @@ async def preparing(*steps, may_write=lambda: True):
 
 
 async def settled(volume_claims):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANGS_S):
         while volume_claims.is_busy:
             await asyncio.sleep(0.01)
 

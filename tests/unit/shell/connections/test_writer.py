@@ -19,6 +19,7 @@ from tests.unit.shell.scripted_server import (
     stream,
     writer_of,
 )
+from tools.testing import HANGS_S
 
 DONE = answer(201, {})
 QUICK = Rule(Priority.CLAIM, tries_max=2, retry_s_min=0.001)
@@ -263,7 +264,7 @@ async def test_a_write_that_waits_for_its_next_try_holds_no_slot():
         held = asyncio.create_task(writer.write(lambda: writer.post("/held", {}), rule))
         while not server.requests:
             await asyncio.sleep(0.001)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             assert (await writer.write(lambda: writer.post("/x", {}), QUICK)).end is End.DONE
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)

@@ -11,6 +11,7 @@ import pytest
 from quorate.shell.kube.identity import exec_plugin
 from quorate.shell.kube.identity.access import KubeConfigError
 from quorate.shell.kube.identity.kubeconfig import Chosen, Cluster, EnvVar, Plugin, User
+from tools.testing import HANGS_S
 
 V1 = "client.authentication.k8s.io/v1"
 GOOD = {"kind": "ExecCredential", "apiVersion": V1, "status": {"token": "t0ken"}}
@@ -20,9 +21,9 @@ def said(value=GOOD):
     return f"print({json.dumps(value)!r})"
 
 
-async def run(code, timeout_s=20.0, **fields):
+async def run(code, timeout_s=HANGS_S, by=sys.executable, **fields):
     options = {"api_version": V1, "interactive_mode": "Never", **fields}
-    plugin = Plugin(command=sys.executable, args=("-c", code), **options)
+    plugin = Plugin(command=by, args=("-c", code), **options)
     chosen = Chosen("x", "default", Cluster(), User(plugin=plugin), "f: cluster 'c'", "f: user 'u'")
     return await exec_plugin.run(plugin, chosen, timeout_s)
 
@@ -83,14 +84,9 @@ async def test_what_it_says_to_people_is_logged_escaped_and_bounded(caplog):
 
 async def test_one_that_gives_no_answer_is_ended_with_all_that_it_started(tmp_path):
     pids = tmp_path / "pids"
-    code = (
-        "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
-        "time.sleep(600)"
-    )
+    code = f"sleep 600 & echo $$ $! > '{pids}'; wait"
     with pytest.raises(KubeConfigError, match="gave no answer within 2 s"):
-        await run(code, timeout_s=2.0)
+        await run(code, timeout_s=2.0, by="/bin/sh")
     plugin, child = map(int, pids.read_text().split())
     assert not os.path.exists(f"/proc/{plugin}")  # ended and buried, no zombie is left
     while is_alive(child):

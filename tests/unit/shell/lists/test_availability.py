@@ -13,6 +13,7 @@ from tests.unit.shell.scripted_server import (
     listing,
     serving,
 )
+from tools.testing import HANGS_S
 
 NOWHERE = "http://127.0.0.1:1"
 SLOW = Pace(backoff_s_min=60.0, backoff_s_max=60.0)
@@ -37,7 +38,7 @@ async def test_the_first_that_gets_an_answer_after_an_outage_tells_all_others():
         serving(ScriptedServer(listing([], 10))) as server,
         KubeClient(credentials_for(NOWHERE)) as nowhere,
         KubeClient(credentials_for(server.url)) as client,
-        asyncio.timeout(10),
+        asyncio.timeout(HANGS_S),
     ):
         away, back = watching(nowhere), watching(client)
         tasks = [asyncio.create_task(away.run())]

@@ -40,6 +40,7 @@ from tests.unit.shell.scripted_server import (
     serving,
     stream,
 )
+from tools.testing import HANGS_S
 
 WIDE = Pace(page_size=16, backoff_s_min=0.01, backoff_s_max=0.05)
 QUICK = Pace(page_size=2, backoff_s_min=0.01, backoff_s_max=0.05, absent_poll_s=0.05)
@@ -107,7 +108,7 @@ async def reflecting(*steps, pace=QUICK, kind=""):
         )
         running = asyncio.create_task(reflector.run())
         done = asyncio.create_task(server.script_done.wait())
-        await asyncio.wait([running, done], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait([running, done], return_when=asyncio.FIRST_COMPLETED, timeout=HANGS_S)
         assert server.script_done.is_set(), (trace.words, running)
         yield trace, reflector
         running.cancel()

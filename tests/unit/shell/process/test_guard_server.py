@@ -18,8 +18,15 @@ from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve import guard as guard_module
 from quorate.shell.serve.guard import BODY_BYTES_MAX, GuardError, GuardServer
 from tests.certificates import write_pair
+from tools.testing import HANGS_S
 
 HEADERS = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(autouse=True)
+def no_limit_that_a_busy_machine_misses(monkeypatch):
+    monkeypatch.setattr(guard_module, "REQUEST_S_MAX", HANGS_S)
+    monkeypatch.setattr(guard_module, "HANDSHAKE_S_MAX", HANGS_S)
 
 
 class Served:
@@ -152,7 +159,7 @@ async def test_what_it_lets_through_is_told_at_once_and_taken_back_when_it_does_
         guard.pod("a", 3)
         assert (await guard.review(review("a")))["allowed"] is True
         assert guard.told[0] == BindingAdmitted("u-a", "n1")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             while len(guard.told) < 2:
                 await asyncio.sleep(0.01)
         assert guard.told[1:] == [BindingAdmitted("u-a", "")]
@@ -176,12 +183,18 @@ async def test_the_leader_keeps_connections(tmp_path):
 
 
 async def test_before_it_denies_it_waits_a_moment_for_news(tmp_path, monkeypatch):
-    monkeypatch.setattr(guard_module, "_LOOK_AGAIN_S", 0.3)
     async with served(tmp_path) as guard:
         guard.pod("old", 4, node="n1", phase="Running")
         guard.pod("new", 4)
+        judge, has_looked = guard.server._guard.judge, asyncio.Event()
+
+        def looking(*args, **more):
+            has_looked.set()
+            return judge(*args, **more)
+
+        monkeypatch.setattr(guard.server._guard, "judge", looking)
         asking = asyncio.create_task(guard.review(review("new")))
-        await asyncio.sleep(0.05)
+        await has_looked.wait()
         guard.pod("old", 4, node="n1", phase="Succeeded")
         assert (await asking)["allowed"] is True
 
@@ -250,7 +263,7 @@ async def test_a_body_that_never_comes_is_not_waited_for(tmp_path, monkeypatch):
             "127.0.0.1", guard.server.port, ssl=guard.tls()
         )
         writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), HANGS_S)
         assert b" 408 " in answer.split(b"\r\n")[0]
         writer.close()
 
@@ -264,7 +277,7 @@ async def test_of_too_many_connections_the_oldest_goes(tmp_path, monkeypatch):
             for _ in range(3)
         ]
         assert (await guard.review(review("p")))["allowed"] is True
-        assert await asyncio.wait_for(held[0][0].read(), 10) == b""
+        assert await asyncio.wait_for(held[0][0].read(), HANGS_S) == b""
         for _, writer in held:
             writer.close()
 
@@ -273,7 +286,7 @@ async def test_plain_http_is_not_spoken(tmp_path):
     async with served(tmp_path) as guard:
         reader, writer = await asyncio.open_connection("127.0.0.1", guard.server.port)
         writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert b"HTTP" not in await asyncio.wait_for(reader.read(), 10)
+        assert b"HTTP" not in await asyncio.wait_for(reader.read(), HANGS_S)
         writer.close()
 
 
@@ -286,7 +299,14 @@ async def test_new_files_are_used_for_new_connections_and_broken_ones_are_not(
         before = guard.tls()
         good = guard.key_file.read_bytes()
         guard.key_file.write_bytes(b"half writ")
-        await asyncio.sleep(0.2)
+        renew, has_looked = guard.server._certificate.renew, asyncio.Event()
+
+        def looking():
+            renew()
+            has_looked.set()
+
+        monkeypatch.setattr(guard.server._certificate, "renew", looking)
+        await has_looked.wait()
         assert (await guard.ask(review("p"), tls=before))[0] == 200
         guard.key_file.write_bytes(good)
         write_pair(tmp_path)
@@ -297,7 +317,7 @@ async def test_new_files_are_used_for_new_connections_and_broken_ones_are_not(
             except aiohttp.ClientError:
                 return False
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             while not await is_new():
                 await asyncio.sleep(0.02)
         with pytest.raises(aiohttp.ClientError):

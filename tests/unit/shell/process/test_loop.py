@@ -16,6 +16,7 @@ from quorate.shell.process.heartbeat import Heartbeat
 from quorate.shell.recording.recorder import Recorder
 from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
+from tools.testing import HANGS_S
 
 MOST = loops._SLICE_CHANGES_MAX
 
@@ -68,7 +69,7 @@ def pods(count):
 
 
 async def until(holds):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS_S):
         while not holds():
             await asyncio.sleep(0)
 

@@ -21,6 +21,7 @@ from tests.unit.shell.scripted_server import (
     refusal,
     serving,
 )
+from tools.testing import HANGS_S
 
 DOC = ROOT / "docs" / "operators" / "metrics.md"
 
@@ -78,7 +79,7 @@ async def test_requests_that_fail_are_counted_by_status_reads_and_writes_alike()
         client.on_error = counted.append
         for ask in (client.get("/a"), client.post("/a", {})):
             with pytest.raises(ApiError):
-                await asyncio.wait_for(ask, 10)
+                await asyncio.wait_for(ask, HANGS_S)
     assert counted[3:] == ["unreachable", "unreachable"]
 
 

@@ -8,6 +8,8 @@ from quorate.shell.kube.errors import Conflict, Forbidden, ServerError, error_fr
 from quorate.shell.report import write_queue as module
 from quorate.shell.report.write_queue import WriteQueue
 
+pytestmark = pytest.mark.virtual
+
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):

@@ -44,6 +44,7 @@ from tests.unit.shell.scripted_server import (
     stream,
     whole_list,
 )
+from tools.testing import HANGS_S
 
 PODS = "/api/v1/pods"
 QUICK = Pace(page_size=64, backoff_s_min=0.01, backoff_s_max=0.05, absent_poll_s=0.05)
@@ -167,7 +168,7 @@ async def reflecting(*steps):
         )
         running = asyncio.create_task(reflector.run())
         done = asyncio.create_task(server.script_done.wait())
-        await asyncio.wait([running, done], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait([running, done], return_when=asyncio.FIRST_COMPLETED, timeout=HANGS_S)
         assert server.script_done.is_set(), (seen, running)
         yield seen, reflector, server
         running.cancel()

@@ -14,6 +14,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.watch.feed import Feed
 from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
+from tools.testing import HANGS_S
 
 NODE = {"metadata": {"name": "n0"}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}
 
@@ -79,7 +80,7 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
         )
 
         async def synced(lost):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(HANGS_S):
                 while not feed.is_synced or len(feed.unavailable) != lost:
                     await asyncio.sleep(0.01)
 
@@ -146,7 +147,7 @@ async def test_a_cluster_with_older_device_apis_is_told_which(versions, said):
             chance=lambda: 0.0,
         )
         watching = asyncio.create_task(feed.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANGS_S):
             while not {"ResourceClaim", "DeviceClass"} <= scheduler.cluster.unserved.keys():
                 await asyncio.sleep(0.01)
         watching.cancel()
