@@ -12,10 +12,10 @@ import pytest
 
 from tools.controlplane.process import free_port
 
-__all__ = ["HANGS_S", "command_line", "free_port", "in_ci", "manifests", "skip_or_fail", "wait_for"]
+__all__ = ["command_line", "free_port", "in_ci", "manifests", "skip_or_fail", "wait_for"]
 SLOWNESS_MAX = 4.0
 HANGS_S = 60.0
-"""The limit of waits for what comes for certain: only a hang reaches it, on a busy machine too."""
+"""A limit of a wait that only a hang reaches."""
 
 
 def in_ci() -> bool:

@@ -2,8 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,14 +10,12 @@ from tests.e2e.harness.cluster import cluster
 from tests.e2e.harness.scheduler import Quorate, Replicas
 from tests.e2e.harness.volcano import install_volcano
 from tests.e2e.harness.world import wait_for
-from tests.hostile.harness import figures
 from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.behind import Behind
 from tests.hostile.harness.devices import make_devices
 from tests.hostile.harness.faulty_server import Faulty
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import SHIPPED_LEASE, Target
-from tests.property.seeds import SEED
 
 __all__ = ["cluster"]
 
@@ -27,17 +24,18 @@ NODES = 2_000 if LONG else 200
 _numbers = itertools.count()
 
 
-def pytest_report_header() -> str:
-    """Say the seed, which draws the random objects and the order of the faults."""
-    return f"QUORATE_SEED={SEED}"
+@pytest.fixture(scope="session")
+def targets() -> list[Target]:
+    """All schedulers of the session that run."""
+    return []
 
 
-def pytest_terminal_summary(terminalreporter) -> None:
-    """Say what was measured."""
-    if said := figures.lines():
-        terminalreporter.section("hostile")
-        for line in said:
-            terminalreporter.line(line)
+@pytest.fixture(autouse=True)
+def nothing_is_said(targets: list[Target]) -> Iterator[None]:
+    """Read the logs after each test: what is wrong there is charged to the test that did it."""
+    yield
+    said = [line for one in targets for line in one.said_since()]
+    assert not said, said
 
 
 @pytest.fixture(scope="session")
@@ -50,40 +48,37 @@ def furnished(cluster):
 
 
 @pytest.fixture(scope="session")
-def target(furnished, tmp_path_factory) -> Iterator[Target]:
+def target(furnished, targets, tmp_path_factory) -> Iterator[Target]:
     """The scheduler, with the lease of the shipped manifests."""
     config = {"leaderElection": SHIPPED_LEASE, "profiles": [{"schedulerName": "plain"}]}
     running = Quorate(furnished, tmp_path_factory.mktemp("quorate"), config).start()
     made = Target(furnished, running, "quorate-system")
+    targets.append(made)
     yield made
     code = running.stop()
     assert code == 0, f"it did not stop cleanly ({code}):\n{running.log()[-4000:]}"
-    assert not running.complaints()
+    said = made.said_since()
+    assert not said, said
 
 
 @pytest.fixture(scope="session")
 def neighbour(target, furnished) -> Iterator[Neighbour]:
     made = Neighbour(furnished, "neighbour")
-    made.median_s(3)  # what is first is slower
     yield made
     made.remove()
 
 
 @pytest.fixture
-def attackers(furnished) -> Iterator[Callable[[], Attacker]]:
-    """Make attackers, each with a namespace of its own."""
-    with ExitStack() as stack:
-
-        def make() -> Attacker:
-            made = Attacker(furnished, f"hostile-{next(_numbers)}")
-            stack.callback(made.remove)
-            return made
-
-        yield make
+def attacker(furnished, neighbour) -> Iterator[Attacker]:
+    """The tenant who means ill. At the end nothing of it is left, and the neighbour goes on."""
+    made = Attacker(furnished, f"hostile-{next(_numbers)}")
+    yield made
+    made.remove()
+    neighbour.start_gangs(1)
 
 
 @pytest.fixture(scope="session")
-def behind(furnished, tmp_path_factory) -> Iterator[Behind]:
+def behind(furnished, targets, tmp_path_factory) -> Iterator[Behind]:
     """A scheduler of its own behind a proxy, with the lease of the shipped manifests."""
     name = "behind"
     with (
@@ -94,7 +89,8 @@ def behind(furnished, tmp_path_factory) -> Iterator[Behind]:
         wait_for(running.leads, "it leads", 40)
         plain = Neighbour(furnished, "plain-behind", name, objects=False)
         neighbour = Neighbour(furnished, "neighbour-behind", name)
-        yield Behind(proxy, Target(furnished, running, name), plain, neighbour)
+        targets.append(Target(furnished, running, name, errors=False))
+        yield Behind(proxy, targets[-1], plain, neighbour)
         proxy.heal()
         plain.remove()
         neighbour.remove()

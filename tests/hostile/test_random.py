@@ -1,7 +1,5 @@
 """Random hostile objects: the API server decides what is let in; the scheduler lives with it."""
 
-from collections.abc import Callable
-
 import hypothesis
 import pytest
 
@@ -11,6 +9,7 @@ from tests.hostile.harness.strategies import OBJECTS
 from tests.hostile.harness.target import Target
 from tests.property.seeds import SEED, number
 
+pytestmark = pytest.mark.explore
 EXAMPLES = number("QUORATE_HOSTILE_EXAMPLES", 30)
 
 
@@ -19,11 +18,6 @@ class Shown(list):
 
     def __repr__(self) -> str:
         return super().__repr__()[:4_000]
-
-
-@pytest.fixture
-def attacker(attackers: Callable[[], Attacker]) -> Attacker:
-    return attackers()
 
 
 @hypothesis.seed(SEED)
@@ -40,7 +34,7 @@ def write_and_see(objects: Shown, attacker: Attacker, target: Target, neighbour:
         attacker.create(one)
         if one["kind"] in ("PodGroup", "ResourceClaim", "PersistentVolumeClaim"):
             attacker.patch(one, {"metadata": one["metadata"], "spec": one["spec"]})
-    neighbour.start_gang()
+    neighbour.start_gangs(1)
     target.check(before)
 
 

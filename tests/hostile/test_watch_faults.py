@@ -1,25 +1,18 @@
 """Each kind's lists and watches are spoilt in each way: who needs nothing of that kind goes on."""
 
-import os
-import random
 import time
-from pathlib import Path
 
+import pytest
 from aiohttp import web
 
 from quorate.shell.watch.objects import watched_kinds
 from tests.e2e.harness.scheduler import Replicas
 from tests.e2e.harness.world import wait_for
-from tests.hostile.conftest import LONG
-from tests.hostile.harness import figures
 from tests.hostile.harness.behind import Behind
 from tests.hostile.harness.faulty_server import FAULTS, Faulty, Spoilt
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import SHIPPED_LEASE
-from tests.property.seeds import SEED, number
 
-BUDGET_S = number("QUORATE_HOSTILE_FAULTS_S", 100_000 if LONG else 30)
-"""So long cases are drawn one after the other."""
 KINDS = watched_kinds(frozenset({"quorate"}))
 NEEDED = {path for path, kind in KINDS.items() if kind.required}
 LASTS_S = 1.5
@@ -40,65 +33,50 @@ def spoilt(path: str, verb: str, fault: str) -> Spoilt:
     )
 
 
-def cases() -> list[tuple[str, str, str]]:
-    """Return path, verb and fault of all cases, in an order of this run's seed.
-
-    ``QUORATE_HOSTILE_CASE`` is a part of the words for those that are wanted.
-    """
-    wanted = os.environ.get("QUORATE_HOSTILE_CASE", "")
-    every = [
-        (path, verb, fault)
-        for path in KINDS
-        for verb in ("list", "watch")
-        for fault in FAULTS
-        if wanted in f"{verb} of {path}, {fault}."
-    ]
-    random.Random(SEED).shuffle(every)
-    return every
+CASES = [(path, verb, fault) for path in KINDS for verb in ("list", "watch") for fault in FAULTS]
+UNNEEDED = [path for path in KINDS if path not in NEEDED]
+GATE = {
+    (UNNEEDED[number % len(UNNEEDED)], ("list", "watch")[number % 2], fault)
+    for number, fault in enumerate(FAULTS)
+}
+"""Each fault once, each time of another kind; the other cases are for ``make explore``."""
 
 
-def test_a_kind_whose_answers_are_spoilt_does_not_stop_the_others(behind: Behind):
+@pytest.mark.parametrize(
+    ("path", "verb", "fault"),
+    [
+        pytest.param(*case, id=" ".join(case), marks=[] if case in GATE else pytest.mark.explore)
+        for case in CASES
+    ],
+)
+def test_a_kind_whose_answers_are_spoilt_does_not_stop_the_others(
+    behind: Behind, path: str, verb: str, fault: str
+):
     before = behind.target.state()
     behind.target.forget_peak()
-    ends_s = time.monotonic() + BUDGET_S
-    done = 0
-    for path, verb, fault in cases():
-        if time.monotonic() > ends_s:
-            break
-        try:
-            one_case(behind, path, verb, fault)
-            behind.target.check(before, errors=False)
-        except AssertionError as error:
-            raise AssertionError(f"{verb} of {path}, {fault}. {error}") from error
-        done += 1
-    print(f"{done} of {len(cases())} cases")
+    one_case(behind, path, verb, fault)
+    behind.target.check(before)
 
 
-AT_THE_START = number("QUORATE_HOSTILE_STARTS", 60 if LONG else 1)
 SLOW = ("429", "503", "410", "404", "lost", "dropped", "cut", "stuck", "slow", "huge")
 """Not at the start: these may be the server's trouble and not the kind's, or take long."""
+AT_THE_START = [(path, fault) for path in UNNEEDED for fault in FAULTS if fault not in SLOW]
 
 
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        pytest.param(*case, id=" ".join(case), marks=pytest.mark.explore if number else [])
+        for number, case in enumerate(AT_THE_START)
+    ],
+)
 def test_a_kind_that_cannot_be_had_from_the_start_is_named_and_the_others_go_on(
-    furnished, tmp_path
+    furnished, tmp_path, path: str, fault: str
 ):
-    of_start = [
-        (path, fault)
-        for path, verb, fault in cases()
-        if verb == "list" and path not in NEEDED and fault not in SLOW
-    ]
-    for count, (path, fault) in enumerate(of_start[:AT_THE_START]):
-        name = f"start-{count}"
-        try:
-            one_start(furnished, tmp_path, name, path, fault)
-        except AssertionError as error:
-            raise AssertionError(f"from the start: list of {path}, {fault}. {error}") from error
-
-
-def one_start(furnished, folder: Path, name: str, path: str, fault: str) -> None:
+    name = f"start-{AT_THE_START.index((path, fault))}"
     with (
         Faulty(furnished.server, str(furnished.ca)) as proxy,
-        Replicas(furnished, folder, name) as replicas,
+        Replicas(furnished, tmp_path, name) as replicas,
     ):
         proxy.spoil(spoilt(path, "list", fault))
         election = {"leaderElection": SHIPPED_LEASE}
@@ -107,12 +85,11 @@ def one_start(furnished, folder: Path, name: str, path: str, fault: str) -> None
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "is lost", 60)
         wait_for(lambda: running.page("/readyz").startswith("ok"), "it is ready", 40)
         tenant = Neighbour(furnished, f"tenant-{name}", name, objects=False)
-        tenant.start_gang()
+        tenant.start_gangs(1)
         assert "going on without a kind" in running.log()
-        figures.ANSWERS[f"list {fault}"] = figures.ANSWERS.get(f"list {fault}", 0) + proxy.spoilt
         proxy.heal()
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "is back", 60)
-        tenant.start_gang()
+        tenant.start_gangs(1)
         tenant.remove()
 
 
@@ -127,7 +104,7 @@ def one_case(behind: Behind, path: str, verb: str, fault: str) -> None:
     else:
         time.sleep(LASTS_S)
     passed = proxy.passed[path]
-    behind.heal(f"{verb} {fault}")
+    proxy.heal()
     if verb == "watch":
         proxy.cut(path)
     wait_for(lambda: proxy.passed[path] > passed, "it asks again", 40)

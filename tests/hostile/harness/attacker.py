@@ -12,6 +12,7 @@ from http.client import HTTPException
 
 from tests.e2e.harness.world import NATIVE, SIGS, VOLCANO, X_K8S, make_namespace
 from tools.controlplane import Access, ApiError
+from tools.testing import HANGS_S, wait_for
 
 _THREADS = 8
 _MERGE = "application/merge-patch+json"
@@ -170,18 +171,21 @@ class Attacker:
             thread.join(timeout=30)
 
     def remove(self) -> None:
-        """Delete all of it, as the administrator; the namespace goes by itself."""
+        """Delete pods and claims, as the administrator; all else goes with the namespace."""
         self.stop()
-        pods = self.path("v1", "pods")
-        for api, plural in (("v1", "pods"), ("resource.k8s.io/v1", "resourceclaims")):
-            self._free(self.path(api, plural))
+        own = [self.path("v1", "pods"), self.path("resource.k8s.io/v1", "resourceclaims")]
+        for path in own:
+            self._free(path)
         try:
-            self.cluster.api("DELETE", f"{pods}?gracePeriodSeconds=0", timeout_s=60)
+            for path in own:
+                self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=60)
             self.cluster.api("DELETE", f"/api/v1/namespaces/{self.namespace}")
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
         self.client.close()
+        for path in own:
+            wait_for(lambda path=path: not self.cluster.api("GET", path)["items"], path, HANGS_S)
 
     def _free(self, path: str) -> None:
         for one in self.cluster.api("GET", path)["items"]:

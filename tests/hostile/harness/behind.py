@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from tests.e2e.harness.world import wait_for
-from tests.hostile.harness import figures
 from tests.hostile.harness.faulty_server import Faulty
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import Target
@@ -16,11 +15,6 @@ class Behind(NamedTuple):
     target: Target
     plain: Neighbour
     neighbour: Neighbour
-
-    def heal(self, case: str) -> None:
-        """End the fault, and note how many answers it spoilt."""
-        self.proxy.heal()
-        figures.ANSWERS[case] = figures.ANSWERS.get(case, 0) + self.proxy.spoilt
 
     def wait_ready(self) -> None:
         pages = [""]

@@ -17,6 +17,14 @@ _DEFECTS = (
     "quorate_invariant_violations_total",
     "quorate_unverified_plans_total",
 )
+_SIGNS_OF_DEFECTS = (
+    b"Traceback",
+    b"never awaited",
+    b"never retrieved",
+    b"Unclosed",
+    b"recording ended",
+)
+_SIGNS_OF_ERRORS = (b'"level": "error"', b'"level":"error"')
 
 
 def memory_limit_bytes() -> int:
@@ -42,10 +50,16 @@ class State(NamedTuple):
 
 
 class Target:
-    """A scheduler with the lease of the shipped manifests, seen from outside."""
+    """A scheduler with the lease of the shipped manifests, seen from outside.
 
-    def __init__(self, cluster: Access, running: Quorate, namespace: str) -> None:
+    Without ``errors`` it may log errors, because its API server makes some, but no defects.
+    """
+
+    def __init__(
+        self, cluster: Access, running: Quorate, namespace: str, *, errors: bool = True
+    ) -> None:
         self.running = running
+        self._signs = _SIGNS_OF_DEFECTS + (_SIGNS_OF_ERRORS if errors else ())
         self._cluster = cluster
         self._namespace = namespace
         self._limit_bytes = memory_limit_bytes()
@@ -86,23 +100,21 @@ class Target:
         assert peak, status
         return int(peak[1]) * 1024
 
-    def said_since(self, *, errors: bool = True) -> list[str]:
-        """Return the lines of its log since the last call that tell of defects, or of errors."""
+    def said_since(self) -> list[str]:
+        """Return the lines of its log since the last call that it may not have."""
         with self.running.log_file.open("rb") as log:
             log.seek(self._log_read)
             text = log.read()
             self._log_read = log.tell()
-        defects = [b"Traceback", b"never awaited", b"never retrieved", b"Unclosed"]
-        defects += [b'"level": "error"', b'"level":"error"'] if errors else []
         return [
             line.decode(errors="replace")[:2000]
             for line in text.splitlines()
-            if any(defect in line for defect in defects)
+            if any(sign in line for sign in self._signs)
         ]
 
-    def check(self, before: State, *, errors: bool = True) -> None:
-        """Fail if it lost anything since ``before`` or met a defect; with ``errors`` any error."""
+    def check(self, before: State) -> None:
+        """Fail if it lost anything since ``before``, or said what it may not."""
         assert self.state() == before
         assert self.peak_since_bytes() < self._limit_bytes
-        said = self.said_since(errors=errors)
+        said = self.said_since()
         assert not said, said
