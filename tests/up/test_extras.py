@@ -21,6 +21,7 @@ from tests.e2e.harness.scheduler import Quorate
 from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
 
+pytestmark = pytest.mark.explore
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = (
     "typer",

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.harness.world import wait_for
 from tests.signals import ignores
 from tools.embedded import Embedded
+from tools.testing import HANGS_S, wait_for
 
 UP = [sys.executable, "-m", "quorate.cli", "up"]
 
 
-def up(*args: str, timeout: float = 30) -> subprocess.CompletedProcess:
+def up(*args: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [*UP, *args], capture_output=True, text=True, timeout=timeout, check=False
+        [*UP, *args], capture_output=True, text=True, timeout=HANGS_S, check=False
     )
 
 
@@ -49,20 +49,28 @@ def started(
         written = kubeconfig.exists() and kubeconfig.read_bytes() != old
         return written or process.poll() is not None
 
-    wait_for(is_up, "it is up")
+    wait_for(is_up, "it is up", HANGS_S)
     return process, kubeconfig
 
 
 @pytest.mark.parametrize(
     ("number", "before"),
-    [(signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGINT, ignores(signal.SIGINT))],
-    ids=["SIGINT", "SIGTERM", "SIGINT, which who started it ignores"],
+    [
+        pytest.param(signal.SIGINT, [], id="SIGINT"),
+        pytest.param(signal.SIGTERM, [], id="SIGTERM", marks=pytest.mark.explore),
+        pytest.param(
+            signal.SIGINT,
+            ignores(signal.SIGINT),
+            id="SIGINT, which who started it ignores",
+            marks=pytest.mark.explore,
+        ),
+    ],
 )
 def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before):
     process, kubeconfig = started(tmp_path, "--nodes", "4", before=before)
     assert yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
     process.send_signal(number)
-    out, err = process.communicate(timeout=15)
+    out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, err) == (0, "")
     assert "export KUBECONFIG=" in out
     assert "4 nodes" in out
@@ -70,6 +78,7 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.explore
 def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(tmp_path):
     """Finding B9: --nodes 16 gave 15 GPU nodes and a CPU node, and nobody said so.
 
@@ -79,7 +88,7 @@ def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(t
     process, kubeconfig = started(tmp_path, "--shape", "coreweave-h100", "--gpu-nodes", "16")
     took_s = time.monotonic() - started_s
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=15)
+    out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, err) == (0, "")
     assert "with 17 nodes (16 x 8 GPUs, 1 CPU node) at https://127.0.0.1:" in out
     ready_s = float(re.search(r"ready in ([0-9.]+) s", out)[1])
@@ -87,6 +96,7 @@ def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(t
     assert f"export KUBECONFIG={kubeconfig}" in out
 
 
+@pytest.mark.explore
 def test_what_it_says_to_type_works_from_any_folder(tmp_path):
     """Finding C: how quorate gets on PATH was not said, and the example was in a clone only."""
     line = [*UP, "--nodes", "1"]
@@ -104,6 +114,7 @@ def test_what_it_says_to_type_works_from_any_folder(tmp_path):
     assert Path(example.removeprefix("kubectl apply -f ")).is_file()
 
 
+@pytest.mark.explore
 def test_gpu_nodes_and_nodes_do_not_go_together():
     done = up("--nodes", "3", "--gpu-nodes", "2")
     assert (done.returncode, done.stdout) == (2, "")
@@ -117,7 +128,7 @@ def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_pa
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     line = [*UP, "--background", "--nodes", "2", "--write-kubeconfig", str(kubeconfig)]
     done = subprocess.run(
-        line, capture_output=True, text=True, timeout=120, check=False, env=environment
+        line, capture_output=True, text=True, timeout=HANGS_S, check=False, env=environment
     )
     assert (done.returncode, done.stderr) == (0, "")
     pid = re.search(r"^quorate down ([0-9]+) stops the cluster", done.stdout, re.MULTILINE)[1]
@@ -139,11 +150,12 @@ def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_pa
     assert again.stderr == f"Error: process {pid} is no quorate up of yours\n"
 
 
+@pytest.mark.explore
 def test_a_background_that_cannot_start_says_why_in_one_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = up("--background", "--port", str(taken.getsockname()[1]), timeout=120)
+        done = up("--background", "--port", str(taken.getsockname()[1]))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
@@ -175,12 +187,13 @@ def test_a_context_comes_into_my_kubeconfig_and_goes_again(tmp_path, my_config):
     assert found["current-context"] == "quorate"
     assert stat.S_IMODE(my_config.stat().st_mode) == 0o600
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=15)
+    out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, err) == (0, "")
     assert f"Context quorate is the current one of {my_config} meanwhile." in out
     assert my_config.read_text() == MINE
 
 
+@pytest.mark.explore
 @pytest.mark.parametrize("args", [["--shape", "typo"], ["--port", "1", "--run-time", "soon"]])
 def test_a_start_that_fails_leaves_my_kubeconfig_alone(my_config, args):
     before = my_config.stat()
@@ -194,6 +207,7 @@ def test_a_start_that_fails_leaves_my_kubeconfig_alone(my_config, args):
     )
 
 
+@pytest.mark.explore
 def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(tmp_path):
     notes = tmp_path / "notes"
     notes.write_text("buy milk\n")
@@ -216,6 +230,7 @@ def test_a_port_in_use_is_one_line(tmp_path):
     )
 
 
+@pytest.mark.explore
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -234,12 +249,14 @@ def test_a_bad_call_is_one_line_that_names_what_is_wrong(args, said):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.explore
 def test_presets_are_listed():
     done = up("--shape", "list")
     assert done.returncode == 0
     assert "coreweave-h100" in done.stdout
 
 
+@pytest.mark.explore
 def test_a_folder_serves_one_cluster_at_a_time(tmp_path):
     with Embedded.start(tmp_path):
         done = up("--data", str(tmp_path))
@@ -261,6 +278,7 @@ def test_what_it_holds_survives_kill_9(tmp_path):
     assert versions[0] < versions[1]
 
 
+@pytest.mark.explore
 def test_a_corrupt_folder_is_named_and_left_as_it_is(tmp_path):
     with Embedded.start(tmp_path):
         pass
@@ -294,7 +312,7 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
         time.sleep(0.5)
         assert phases() == ["Pending", "Pending"]
         create(2)
-        wait_for(lambda: phases() == ["Running"] * 3, "all three run")
+        wait_for(lambda: phases() == ["Running"] * 3, "all three run", HANGS_S)
 
 
 def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_path):
@@ -311,10 +329,11 @@ def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_p
         def phase(path: str) -> str:
             return cluster.api("GET", f"{namespace}/{path}")["status"]["phase"]
 
-        wait_for(lambda: phase("pods/dbg") == "Running", "it runs")
+        wait_for(lambda: phase("pods/dbg") == "Running", "it runs", HANGS_S)
         assert phase("persistentvolumeclaims/data") == "Bound"
 
 
+@pytest.mark.explore
 def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
@@ -328,7 +347,9 @@ def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(t
             spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "i"}]}
             cluster.api("POST", path, {"metadata": {"name": name}, "spec": spec})
         wait_for(
-            lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running", "ours runs"
+            lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running",
+            "ours runs",
+            HANGS_S,
         )
         assert "nodeName" not in cluster.api("GET", f"{path}/other")["spec"]
 

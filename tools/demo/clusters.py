@@ -81,6 +81,15 @@ class DemoCluster:
         path = f"{self._collection(manifest)}/{manifest['metadata']['name']}?fieldManager=kubectl"
         self.client.api("PATCH", path, manifest, content_type="application/apply-patch+yaml")
 
+    def wait_for_pods(self, job: Mapping[str, Any]) -> None:
+        """Do what ``kubectl wait --for=jsonpath={.status.active}=N`` does. Raises ClusterError."""
+        path = f"{self._collection(job)}/{job['metadata']['name']}"
+        count = job["spec"]["parallelism"]
+        self._wait(
+            lambda: self._get(path).get("status", {}).get("active") == count,
+            f"makes {count} pods of a Job",
+        )
+
     def scale(self, deployment: str, replicas: int) -> None:
         """Do what ``kubectl scale deployment`` does."""
         self.client.api(

@@ -84,7 +84,10 @@ class Stage:
     # What is done
 
     def apply(self, name: str, *clusters: DemoCluster) -> None:
-        """Apply a file of the examples."""
+        """Apply a file of the examples. A Job has its pods before the next object comes.
+
+        So who comes first in the file has its pods first, in each run.
+        """
         file = self._examples / name
         self._do(f"kubectl apply --server-side -f examples/{name}")
         try:
@@ -94,6 +97,8 @@ class Stage:
         for cluster in clusters:
             for manifest in manifests:
                 self._request(cluster.apply, manifest)
+                if manifest["kind"] == "Job":
+                    self._request(cluster.wait_for_pods, manifest)
 
     def scale(self, cluster: DemoCluster, deployment: str, replicas: int) -> None:
         """Scale a Deployment."""

@@ -81,7 +81,7 @@ def _two_gangs(stage: Stage, clusters: Clusters, picture: Path | None) -> None:
     naive.ready()
     stage.show(("one pod at a time", naive), ("quorate", quorate))
     stage.say(
-        "Teams red and blue need 8 pods of 2 GPUs each: all 16 GPUs. The same file goes to two "
+        "Teams blue and red need 8 pods of 2 GPUs each: all 16 GPUs. The same file goes to two "
         "equal clusters. On the left a scheduler takes pods one by one; on the right is quorate."
     )
     with _scheduling(naive, _NAIVE_PAUSE_S * stage.pace):
@@ -95,7 +95,7 @@ def _two_gangs(stage: Stage, clusters: Clusters, picture: Path | None) -> None:
             naive,
             "one pod at a time: both gangs are half started, and no GPU is free",
             _is_deadlocked,
-            lambda now: f" ({now.gang(RED).running} and {now.gang(BLUE).running} of 8)",
+            lambda now: f" ({now.gang(BLUE).running} and {now.gang(RED).running} of 8)",
         )
         stage.snapshot()
         if picture is not None:
@@ -111,12 +111,12 @@ def _end_what_can(stage: Stage, clusters: Clusters) -> None:
     """Apply one rule to both clusters: a gang whose members all run comes to its end."""
     quorate, naive = clusters
     before = _where(look(naive.client))
-    whole = [gang for gang in (RED, BLUE) if end_if_whole(quorate.client, gang)]
+    whole = [gang for gang in (BLUE, RED) if end_if_whole(quorate.client, gang)]
     stage.require(len(whole) == 1, "one gang of quorate's could work")
     first = whole[0]
-    second = BLUE if first is RED else RED
+    second = RED if first is BLUE else BLUE
     stage.require(
-        not any(end_if_whole(naive.client, gang) for gang in (RED, BLUE)),
+        not any(end_if_whole(naive.client, gang) for gang in (BLUE, RED)),
         "with one pod at a time, neither gang can work",
     )
     stage.until(
@@ -174,27 +174,27 @@ def _scheduling(cluster: DemoCluster, pause_s: float) -> Iterator[None]:
 
 
 def _running(now: Picture) -> list[int]:
-    return sorted(now.gang(gang).running for gang in (RED, BLUE))
+    return sorted(now.gang(gang).running for gang in (BLUE, RED))
 
 
 def _placed(now: Picture) -> list[int]:
-    return sorted(now.gang(gang).placed for gang in (RED, BLUE))
+    return sorted(now.gang(gang).placed for gang in (BLUE, RED))
 
 
 def _all_wait(now: Picture) -> bool:
     """Whether the gang that has nothing is complete and says why it waits."""
-    waiting = [now.gang(gang) for gang in (RED, BLUE) if not now.gang(gang).placed]
+    waiting = [now.gang(gang) for gang in (BLUE, RED) if not now.gang(gang).placed]
     return all(len(one.members) == one.gang.needed and one.why for one in waiting)
 
 
 def _is_deadlocked(now: Picture) -> bool:
     """Whether both gangs have all their pods, hold some GPUs, lack others, and none is free."""
-    gangs = [now.gang(gang) for gang in (RED, BLUE)]
+    gangs = [now.gang(gang) for gang in (BLUE, RED)]
     halves = all(0 < one.running == one.placed < len(one.members) == 8 for one in gangs)
     return halves and now.gpus_free == 0 and all(one.why for one in gangs)
 
 
 def _where(now: Picture) -> dict[str, tuple[str, str]]:
     return {
-        one.uid: (one.node, one.phase) for gang in (RED, BLUE) for one in now.gang(gang).members
+        one.uid: (one.node, one.phase) for gang in (BLUE, RED) for one in now.gang(gang).members
     }

@@ -29,7 +29,7 @@ PG1 = Gang("pg1", "p", "green", "pod-group.scheduling.sigs.k8s.io", 4)
 NGINX = Gang("nginx", "n", "magenta", "pod-group.scheduling.sigs.k8s.io/name", 2)
 RED = Gang("red", "R", "red", "scheduling.x-k8s.io/pod-group", 8)
 BLUE = Gang("blue", "B", "blue", "scheduling.x-k8s.io/pod-group", 8)
-GANGS = (PG1, NGINX, RED, BLUE)
+GANGS = (PG1, NGINX, BLUE, RED)
 
 
 class Member(NamedTuple):
