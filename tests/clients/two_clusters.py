@@ -12,6 +12,7 @@ from quorate.shell.kube.identity.credentials import KubeConfigError, load_creden
 from quorate.shell.process.clock import SystemClock
 from tests.unit.shell.authority import Authority
 from tools.controlplane.versions import binary
+from tools.testing import HANGS_S
 
 PODS = {"name": "pods", "namespaced": True, "kind": "Pod", "verbs": ["get", "list"]}
 ANSWERS = {
@@ -120,14 +121,14 @@ class World:
 
     def by_kubectl(self, *flags):
         ran = subprocess.run(
-            [self.kubectl, "get", "pods", "--request-timeout=5s", *flags],
+            [self.kubectl, "get", "pods", f"--request-timeout={HANGS_S:.0f}s", *flags],
             check=False,
             env={**os.environ, "HOME": str(self.folder)},
             cwd=self.folder.parent,
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=60,
+            timeout=2 * HANGS_S,  # after kubectl itself has given up
         )
         return self.asked() if ran.returncode == 0 else ran.stderr
 

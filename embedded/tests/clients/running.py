@@ -11,9 +11,11 @@ from typing import NamedTuple
 import yaml
 
 from tools.controlplane import Access, ApiError
-from tools.testing import wait_for
+from tools.testing import HANGS_S, wait_for
 
 TRAIN_GROUP = "rail.example.com"
+WAITS = f"--timeout={HANGS_S:.0f}s"
+"""Of a kubectl that waits."""
 
 
 class Said(NamedTuple):
@@ -44,7 +46,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=2 * HANGS_S,  # after kubectl itself has given up
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

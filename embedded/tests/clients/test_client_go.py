@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from embedded.tests.clients.running import WAITS
 from tools.controlplane import Access, ApiError, Cluster, flags
 from tools.controlplane.process import Component
 from tools.controlplane.versions import binary, missing_binaries
 from tools.embedded import Embedded
-from tools.testing import skip_or_fail, wait_for
+from tools.testing import HANGS_S, skip_or_fail, wait_for
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
 READY = {"type": "Ready", "status": "True"}
-GONE_S = 20
 _numbers = itertools.count()
 
 
@@ -92,7 +92,9 @@ class Space:
         self.name = name
         self.kubectl("create", "namespace", name)
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        wait_for(lambda: self.get(account), "the controllers made the ServiceAccount", timeout_s=20)
+        wait_for(
+            lambda: self.get(account), "the controllers made the ServiceAccount", timeout_s=HANGS_S
+        )
 
     def kubectl(self, *args: str, input: str | None = None) -> str:
         return self.cluster.kubectl("--namespace", self.name, *args, input=input)
@@ -124,7 +126,7 @@ class Space:
         )
 
     def wait(self, ready, what: str) -> None:
-        wait_for(ready, what, timeout_s=GONE_S)
+        wait_for(ready, what, timeout_s=HANGS_S)
 
 
 def is_ready(obj: dict) -> bool:
@@ -151,7 +153,7 @@ def test_a_deployment_gets_pods_on_nodes_that_run_and_are_replaced(space, nodes)
     assert {pod["spec"]["nodeName"] for pod in space.pods()} == set(nodes)
     assert all(is_ready(pod) for pod in space.pods())
     space.kubectl("set", "image", "deployment/web", "x=y")
-    space.kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    space.kubectl("rollout", "status", "deployment/web", WAITS)
     space.wait(
         lambda: [pod["spec"]["containers"][0]["image"] for pod in space.pods()] == ["y"] * 4,
         "only new pods are left",
@@ -173,7 +175,7 @@ spec:
     spec: {{restartPolicy: Never, containers: [{{name: c, image: x}}]}}
 """
     space.kubectl("create", "-f", "-", input=job)
-    space.kubectl("wait", "--for=condition=Complete", "job/work", "--timeout=30s")
+    space.kubectl("wait", "--for=condition=Complete", "job/work", WAITS)
     assert space.status("jobs", "work", "apis/batch/v1")["succeeded"] == 3
 
 
@@ -200,10 +202,10 @@ def test_a_pod_that_fits_nowhere_waits_for_a_node_that_takes_it(cluster, space, 
 
 def test_what_an_owner_leaves_behind_is_collected_as_its_deletion_says(space, nodes):
     space.deploy("web", 2)
-    space.kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=30s")
+    space.kubectl("delete", "deployment", "web", "--cascade=foreground", WAITS)
     assert space.pods() == []
     space.deploy("kept", 2)
-    space.kubectl("delete", "deployment", "kept", "--cascade=orphan", "--timeout=30s")
+    space.kubectl("delete", "deployment", "kept", "--cascade=orphan", WAITS)
     sets = space.get(f"/apis/apps/v1/namespaces/{space.name}/replicasets")["items"]
     assert [len(one["metadata"].get("ownerReferences", [])) for one in sets] == [0]
     assert len(space.pods()) == 2
@@ -214,7 +216,7 @@ def test_what_an_owner_leaves_behind_is_collected_as_its_deletion_says(space, no
 def test_a_namespace_goes_with_everything_in_it(space, nodes):
     space.deploy("web", 2)
     space.kubectl("create", "configmap", "settings", "--from-literal=a=b")
-    space.kubectl("delete", "namespace", space.name, "--timeout=30s")
+    space.kubectl("delete", "namespace", space.name, WAITS)
     assert space.get(f"/api/v1/namespaces/{space.name}") == {}
     assert space.pods() == []
 
@@ -235,7 +237,7 @@ def test_a_budget_is_counted_and_a_drain_keeps_it(space, nodes):
         space.cluster.api("POST", path, eviction)
     space.kubectl("patch", "pdb", "web", "--type=merge", '-p={"spec":{"minAvailable":1}}')
     space.wait(lambda: allowed() == 1, "one disruption is allowed")
-    space.kubectl("drain", nodes[0], "--ignore-daemonsets", "--timeout=30s")
+    space.kubectl("drain", nodes[0], "--ignore-daemonsets", WAITS)
     space.wait(
         lambda: [pod["spec"].get("nodeName") for pod in space.pods()] == [nodes[1]] * 2,
         "all pods are on the other node",
@@ -249,5 +251,5 @@ def test_the_parts_go_on_when_the_server_comes_back(cluster, space, nodes):
     held = {lease["metadata"]["name"] for lease in space.get(leases)["items"]}
     cluster.restart_apiserver()
     space.deploy("after", 1)
-    space.kubectl("delete", "deployment", "before", "--cascade=foreground", "--timeout=30s")
+    space.kubectl("delete", "deployment", "before", "--cascade=foreground", WAITS)
     assert {lease["metadata"]["name"] for lease in space.get(leases)["items"]} == held

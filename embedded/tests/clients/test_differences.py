@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from embedded.tests.clients.running import as_yaml, config_map, pod
+from embedded.tests.clients.running import WAITS, as_yaml, config_map, pod
 
 pytestmark = pytest.mark.usefixtures("embedded_only")
 
@@ -25,7 +25,7 @@ def test_explain_has_fields_and_types_but_no_prose(kubectl):
 
 def test_nothing_acts_on_services_and_autoscalers(kubectl):
     kubectl("create", "-f", "-", manifest=as_yaml(pod(labels={"app": "solo"})))
-    kubectl("wait", "--for=condition=Ready", "pod/solo", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/solo", WAITS)
     kubectl("expose", "pod", "solo", "--port=80")
     kubectl("create", "deployment", "web", "--image=x")
     kubectl("autoscale", "deployment", "web", "--max=3")

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from embedded.tests.clients.running import as_yaml, claim, config_map, pod
+from embedded.tests.clients.running import WAITS, as_yaml, claim, config_map, pod
 
 
 def test_a_quota_refuses_what_is_too_much_and_shows_what_is_used(kubectl):
     kubectl("create", "quota", "few", "--hard=pods=1")
-    kubectl("wait", "--for=jsonpath={.status.hard.pods}=1", "resourcequota/few", "--timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.hard.pods}=1", "resourcequota/few", WAITS)
     kubectl("create", "-f", "-", manifest=as_yaml(pod()))
     said = kubectl.refused("create", "-f", "-", manifest=as_yaml(pod("more")))
     assert said == (
@@ -17,7 +17,7 @@ def test_a_quota_refuses_what_is_too_much_and_shows_what_is_used(kubectl):
         "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
     )
     kubectl("delete", "pod", "solo", "--force")
-    kubectl("wait", "--for=jsonpath={.status.used.pods}=0", "resourcequota/few", "--timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.used.pods}=0", "resourcequota/few", WAITS)
     kubectl("create", "-f", "-", manifest=as_yaml(pod("more")))
 
 
@@ -94,13 +94,13 @@ def test_a_claim_is_bound_to_a_volume_and_the_volume_is_released_with_it(kubectl
     data = claim()
     data["spec"]["storageClassName"] = kubectl.namespace
     kubectl("create", "-f", "-", manifest=as_yaml(disk, data))
-    kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data", "--timeout=30s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Bound", "pvc/data", WAITS)
     shown = kubectl("get", "pvc", "data", "--no-headers")
     assert shown.split()[:4] == ["data", "Bound", kubectl.namespace, "1Gi"]
-    kubectl("delete", "pvc", "data", "--timeout=20s")
+    kubectl("delete", "pvc", "data", WAITS)
     phase = "--for=jsonpath={.status.phase}=Released"
-    kubectl("wait", phase, f"pv/{kubectl.namespace}", "--timeout=30s")
-    kubectl("delete", "pv", kubectl.namespace, "--timeout=20s")
+    kubectl("wait", phase, f"pv/{kubectl.namespace}", WAITS)
+    kubectl("delete", "pv", kubectl.namespace, WAITS)
 
 
 def test_apply_takes_a_list_and_says_what_an_unknown_kind_needs(kubectl):

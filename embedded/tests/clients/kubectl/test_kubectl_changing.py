@@ -5,19 +5,19 @@ import json
 
 import pytest
 
-from embedded.tests.clients.running import as_yaml, claim, deployment, job, pod, train
+from embedded.tests.clients.running import WAITS, as_yaml, claim, deployment, job, pod, train
 
 
 @pytest.fixture
 def web(kubectl):
     kubectl("apply", "-f", "-", manifest=as_yaml(deployment()))
-    kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    kubectl("rollout", "status", "deployment/web", WAITS)
     return kubectl
 
 
 def test_scale(web):
     assert web("scale", "deployment/web", "--replicas=4") == "deployment.apps/web scaled"
-    web("rollout", "status", "deployment/web", "--timeout=20s")
+    web("rollout", "status", "deployment/web", WAITS)
     assert len(web("get", "pods", "-l", "app=web", "-o", "name").split()) == 4
     said = web.refused("scale", "deployment/web", "--replicas=1", "--current-replicas=3")
     assert said == "error: Expected replicas to be 3, was 4"
@@ -28,12 +28,12 @@ def test_scale(web):
 
 def test_a_rollout_and_back(web):
     web("set", "image", "deployment/web", "main=nginx:2")
-    said = web("rollout", "status", "deployment/web", "--timeout=20s")
+    said = web("rollout", "status", "deployment/web", WAITS)
     assert said.endswith('deployment "web" successfully rolled out')
     history = web("rollout", "history", "deployment/web").splitlines()
     assert [line.split()[0] for line in history[2:]] == ["1", "2"]
     web("rollout", "undo", "deployment/web")
-    web("rollout", "status", "deployment/web", "--timeout=20s")
+    web("rollout", "status", "deployment/web", WAITS)
     images = web(
         "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.containers[*].image}"
     )
@@ -58,7 +58,7 @@ def test_jobs_complete_after_the_time_of_their_annotation(kubectl):
     template = short["spec"]["template"]
     template["metadata"]["annotations"] = {"quorate.dev/complete-after": "100ms"}
     kubectl("create", "-f", "-", manifest=as_yaml(short))
-    kubectl("wait", "--for=condition=complete", "job/short", "--timeout=20s")
+    kubectl("wait", "--for=condition=complete", "job/short", WAITS)
     assert kubectl("get", "job", "short", "--no-headers").split()[1:3] == ["Complete", "2/2"]
 
 
@@ -69,9 +69,9 @@ def test_stateful_and_daemon_sets_roll_out(kubectl):
     del agent["spec"]["replicas"]
     kubectl("apply", "-f", "-", manifest=as_yaml(database, agent))
     for one in ("statefulset/db", "daemonset/agent"):
-        kubectl("rollout", "status", one, "--timeout=20s")
+        kubectl("rollout", "status", one, WAITS)
         kubectl("set", "image", one, "main=nginx:2")
-        kubectl("rollout", "status", one, "--timeout=20s")
+        kubectl("rollout", "status", one, WAITS)
         kubectl("rollout", "undo", one)
     names = kubectl("get", "pods", "-l", "app=db", "-o", "name").split()
     assert names == ["pod/db-0", "pod/db-1"]
@@ -90,14 +90,14 @@ def test_labels_and_annotations(web):
 
 
 def test_wait_for_conditions_values_and_deletion(web):
-    wait = ("wait", "deployment/web", "--timeout=20s")
+    wait = ("wait", "deployment/web", WAITS)
     assert web(*wait, "--for=condition=Available").endswith("condition met")
     web("scale", "deployment/web", "--replicas=3")
     assert web(*wait, "--for=jsonpath={.status.readyReplicas}=3").endswith("condition met")
     said = web.refused("wait", "deployment/web", "--for=condition=Nosuch", "--timeout=1s")
     assert said == "error: timed out waiting for the condition on deployments/web"
     web("delete", "deployment", "web", "--wait=false")
-    web("wait", "--for=delete", "pod", "-l", "app=web", "--timeout=20s")
+    web("wait", "--for=delete", "pod", "-l", "app=web", WAITS)
     assert web("get", "pods", "-l", "app=web", "-o", "name") == ""
 
 
@@ -118,7 +118,7 @@ def test_delete_that_orphans_leaves_dependents_without_owner(web):
 def test_delete_by_force_by_label_by_file_and_all(kubectl):
     for name in ("a", "b", "c", "d"):
         kubectl("create", "-f", "-", manifest=as_yaml(pod(name, labels={"name": name})))
-    kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod", "--all", WAITS)
     forced = kubectl.run("delete", "pod", "a", "--grace-period=0", "--force")
     assert 'pod "a" force deleted' in forced.out
     assert "Immediate deletion does not wait" in forced.err
@@ -171,7 +171,7 @@ def test_create_from_arguments(kubectl, args, kind):
 
 def test_run_and_expose(kubectl):
     assert kubectl("run", "solo", "--image=nginx", "--port=80") == "pod/solo created"
-    kubectl("wait", "--for=condition=Ready", "pod/solo", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/solo", WAITS)
     assert kubectl("expose", "pod", "solo") == "service/solo exposed"
     assert kubectl("get", "service", "solo", "-o", "jsonpath={.spec.ports[0].port}") == "80"
 

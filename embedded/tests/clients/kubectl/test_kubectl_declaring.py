@@ -5,6 +5,7 @@ import json
 import pytest
 
 from embedded.tests.clients.running import (
+    WAITS,
     as_yaml,
     config_map,
     deployment,
@@ -144,7 +145,7 @@ def test_a_definition_is_served_as_soon_as_it_is_established_and_no_longer_than_
     text = text.replace("rail.example", "sea.example").replace('"tr"', '"fe"')
     text = text.replace("trains", "ferries").replace("Train", "Ferry").replace('"train"', '"ferry"')
     kubectl("apply", "-f", "-", manifest=text)
-    kubectl("wait", "--for=condition=Established", "crd/ferries.sea.example.com", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", "crd/ferries.sea.example.com", WAITS)
     ferry = {**train("one"), "apiVersion": "sea.example.com/v1", "kind": "Ferry"}
     kubectl("apply", "-f", "-", manifest=as_yaml(ferry))
     assert kubectl("get", "fe", "-o", "name") == "ferry.sea.example.com/one"

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from embedded.tests.clients.running import (
+    WAITS,
     a_namespace,
     as_yaml,
     config_map,
@@ -26,8 +27,8 @@ def running(cluster, kubectl_in):
     with a_namespace(cluster) as namespace:
         kubectl = kubectl_in(namespace)
         kubectl("apply", "-f", "-", manifest=as_yaml(deployment(), pod_group(), gang, train()))
-        kubectl("rollout", "status", "deployment/web", "--timeout=20s")
-        kubectl("wait", "--for=jsonpath={.status.ready}=2", "job/gang", "--timeout=20s")
+        kubectl("rollout", "status", "deployment/web", WAITS)
+        kubectl("wait", "--for=jsonpath={.status.ready}=2", "job/gang", WAITS)
         yield kubectl
 
 
@@ -85,7 +86,7 @@ def test_get_in_other_forms(running):
 def test_get_selects_and_sorts(kubectl):
     for name, level in (("b", "1"), ("c", "2"), ("a", "3")):
         kubectl("create", "-f", "-", manifest=as_yaml(pod(name, labels={"level": level})))
-    kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod", "--all", WAITS)
 
     def names(*args: str) -> list[str]:
         return kubectl("get", "pods", "-o", "jsonpath={.items[*].metadata.name}", *args).split()

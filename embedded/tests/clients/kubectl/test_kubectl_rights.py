@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from embedded.tests.clients.running import as_yaml, deployment, pod
+from embedded.tests.clients.running import WAITS, as_yaml, deployment, pod
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def held(kubectl, cluster):
         "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "held"}}},
     }
     kubectl("apply", "-f", "-", manifest=as_yaml(held, budget))
-    kubectl("rollout", "status", "deployment/held", "--timeout=20s")
-    kubectl("wait", "pdb/held", "--for=jsonpath={.status.currentHealthy}=2", "--timeout=20s")
+    kubectl("rollout", "status", "deployment/held", WAITS)
+    kubectl("wait", "pdb/held", "--for=jsonpath={.status.currentHealthy}=2", WAITS)
     yield node
     cluster.api("DELETE", f"/api/v1/nodes/{node}")
 
@@ -47,12 +47,12 @@ def test_drain_respects_the_budget_and_works_without_it(kubectl, held):
     on_node = ("get", "pods", "--field-selector", f"spec.nodeName={held}", "-o", "name")
     assert len(kubectl(*on_node).split()) == 2
     kubectl("delete", "pdb", "held")
-    assert kubectl(*drain, "--timeout=20s").endswith(f"node/{held} drained")
+    assert kubectl(*drain, WAITS).endswith(f"node/{held} drained")
     assert kubectl(*on_node) == ""
 
 
 def test_drain_without_eviction_deletes(kubectl, held):
-    drain = ("drain", held, "--ignore-daemonsets", "--disable-eviction", "--timeout=20s")
+    drain = ("drain", held, "--ignore-daemonsets", "--disable-eviction", WAITS)
     assert kubectl(*drain).endswith(f"node/{held} drained")
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_token_is_told_so(kubectl, cluster):
 @pytest.fixture
 def solo(kubectl):
     kubectl("create", "-f", "-", manifest=as_yaml(pod()))
-    kubectl("wait", "--for=condition=Ready", "pod/solo", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/solo", WAITS)
     return kubectl
 
 

@@ -20,7 +20,7 @@ from embedded.tests.clients.running import (
     pod_group,
     train,
 )
-from tools.testing import wait_for
+from tools.testing import HANGS_S, wait_for
 
 # The newest kr8s names 1.35 as the last version that it was tested with.
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
@@ -53,19 +53,19 @@ def make(any_namespace, namespace):
 
 def test_a_pod_is_created_waited_for_and_deleted(make):
     solo = make(Pod, pod())
-    solo.wait("condition=Ready", timeout=20)
+    solo.wait("condition=Ready", timeout=HANGS_S)
     assert solo.ready()
-    solo.wait("jsonpath='{.status.phase}'=Running", timeout=20)
+    solo.wait("jsonpath='{.status.phase}'=Running", timeout=HANGS_S)
     assert solo.spec.nodeName.startswith("node-")
     solo.delete(grace_period=0)
-    solo.wait("delete", timeout=20)
+    solo.wait("delete", timeout=HANGS_S)
     assert not solo.exists()
 
 
 def test_a_deployment_is_scaled_labelled_and_annotated(make):
     web = make(Deployment, deployment())
     web.scale(3)
-    web.wait("condition=Available", timeout=20)
+    web.wait("condition=Available", timeout=HANGS_S)
     wait_for(web.ready, "all replicas are ready")
     assert len(web.pods()) == 3
     web.label(tier="back")
@@ -74,7 +74,7 @@ def test_a_deployment_is_scaled_labelled_and_annotated(make):
     web.refresh()
     assert (dict(web.labels), web.annotations["note"]) == ({"tier": "back"}, "a")
     web.delete(propagation_policy="Foreground")
-    web.wait("delete", timeout=20)
+    web.wait("delete", timeout=HANGS_S)
 
 
 def test_a_job_and_its_pods(make, any_namespace, namespace):
@@ -86,7 +86,7 @@ def test_a_job_and_its_pods(make, any_namespace, namespace):
 
     wait_for(lambda: len(pods()) == 2, "the job has its pods")
     for one in pods():
-        one.wait("condition=Ready", timeout=20)
+        one.wait("condition=Ready", timeout=HANGS_S)
     work.delete(propagation_policy="Background")
     wait_for(lambda: not pods(), "the pods are gone")
 
@@ -151,7 +151,7 @@ def test_what_needs_a_container_is_refused(make, on_real):
     if on_real:
         pytest.skip("a real control plane without containers says it otherwise")
     solo = make(Pod, pod())
-    solo.wait("condition=Ready", timeout=20)
+    solo.wait("condition=Ready", timeout=HANGS_S)
     with pytest.raises(kr8s.ServerError, match="no container runs in an embedded cluster"):
         list(solo.logs())
 
@@ -178,7 +178,7 @@ async def api(kubeconfig) -> AsyncIterator[kr8s_asyncio.Api]:
 async def test_the_asynchronous_form(api, namespace):
     web = await AsyncDeployment(deployment(), namespace=namespace, api=api)
     await web.create()
-    await web.wait("condition=Available", timeout=20)
+    await web.wait("condition=Available", timeout=HANGS_S)
     await web.scale(1)
     assert web.replicas == 1
     pods = [one async for one in api.get("pods", namespace=namespace)]

@@ -8,8 +8,7 @@ from kubernetes_asyncio import client, config, dynamic, watch
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from embedded.tests.clients.running import config_map, deployment, job, pod_group
-
-PODS_MAX_S = 20
+from tools.testing import HANGS_S
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ async def seen_until(done, listing, namespace: str, **options) -> list[tuple[str
     """Watch until ``done`` says so of the events seen so far; fail when it never does."""
     seen: list[tuple[str, str]] = []
     async with (
-        asyncio.timeout(PODS_MAX_S),
+        asyncio.timeout(HANGS_S),
         watch.Watch().stream(listing, namespace, **options) as events,
     ):
         async for event in events:

@@ -9,7 +9,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 from embedded.tests.clients.running import config_map, deployment, job, pod, pod_group, train
-from tools.testing import wait_for
+from tools.testing import HANGS_S, wait_for
 
 GROUP = ("scheduling.x-k8s.io", "v1alpha1")
 
@@ -162,7 +162,7 @@ def test_a_watch_goes_on_where_it_ended(core, namespace):
         core.create_namespaced_config_map(namespace, config_map(f"seen-{number}"))
     seen = []
     watching = watch.Watch()
-    select = {"namespace": namespace, "resource_version": start, "timeout_seconds": 20}
+    select = {"namespace": namespace, "resource_version": start, "timeout_seconds": int(HANGS_S)}
     for event in watching.stream(core.list_namespaced_config_map, **select):
         if event["object"].metadata.name.startswith("seen"):
             seen.append((event["type"], event["object"].metadata.name))
@@ -232,6 +232,6 @@ def test_the_dynamic_client_applies_and_watches(any_kind, namespace):
     maps.server_side_apply(
         body=config_map(a="1"), name="settings", namespace=namespace, field_manager="tests"
     )
-    events = maps.watch(namespace=namespace, resource_version=start, timeout=20)
+    events = maps.watch(namespace=namespace, resource_version=start, timeout=int(HANGS_S))
     first = next(event for event in events if event["object"].metadata.name == "settings")
     assert (first["type"], first["object"].data.a) == ("ADDED", "1")

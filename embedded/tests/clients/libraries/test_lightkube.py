@@ -15,7 +15,7 @@ from lightkube.resources.core_v1 import ConfigMap, Node, Pod
 from lightkube.types import CascadeType, PatchType
 
 from embedded.tests.clients.running import as_yaml, config_map, deployment, job, pod_group, train
-from tools.testing import wait_for
+from tools.testing import HANGS_S, wait_for
 
 Train = create_namespaced_resource("rail.example.com", "v1", "Train", "trains")
 
@@ -113,7 +113,7 @@ def test_a_watch_goes_on_from_the_last_revision(kube):
     start = before.resourceVersion
     for name in ("one", "two"):
         kube.create(ConfigMap.from_dict(config_map(name)))
-    select = {"fields": {"metadata.name!": "kube-root-ca.crt"}, "server_timeout": 20}
+    select = {"fields": {"metadata.name!": "kube-root-ca.crt"}, "server_timeout": int(HANGS_S)}
     events = list(islice(kube.watch(ConfigMap, resource_version=start, **select), 1))
     assert [(what, one.metadata.name) for what, one in events] == [("ADDED", "one")]
     revision = events[0][1].metadata.resourceVersion
@@ -162,7 +162,7 @@ async def test_the_asynchronous_client(aio):
     await aio.wait(Deployment, "web", for_conditions=["Available"])
     pods = [one async for one in aio.list(Pod, labels={"app": "web"})]
     assert [one.status.phase for one in pods] == ["Running"] * 2
-    async for what, one in aio.watch(Pod, labels={"app": "web"}, server_timeout=20):
+    async for what, one in aio.watch(Pod, labels={"app": "web"}, server_timeout=int(HANGS_S)):
         assert (what, one.metadata.labels["app"]) == ("ADDED", "web")
         break
     with pytest.raises(ApiError, match="not found"):
