@@ -78,6 +78,10 @@ def test_it_is_installed_changed_rolled_back_and_removed(cluster, on, helm, tmp_
         "networkPolicy": {"enabled": True},
         "podDisruptionBudget": {"enabled": True},
         "preemption": True,
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "a", "operator": "Exists"}],
+        "affinity": {"podAntiAffinity": {}},
+        "serviceAccount": {"annotations": {"c": "d"}},
     }
     objects = helm.render(values=values)
     said = on("install", "quorate", "--create-namespace", values=values)
@@ -101,6 +105,11 @@ def test_it_is_installed_changed_rolled_back_and_removed(cluster, on, helm, tmp_
     on("uninstall", "quorate", "--wait")
     left = {one["kind"] for one in objects if is_there(cluster, one)}
     assert left == {"CustomResourceDefinition"}, "users' PodGroups are not Helm's to delete"
+
+
+def test_a_field_that_no_kind_has_is_refused(on):
+    with pytest.raises(HelmError, match="nodeAfinity"):
+        on("install", "quorate", "--create-namespace", values={"affinity": {"nodeAfinity": {}}})
 
 
 def test_definitions_that_are_there_already_are_named_and_can_be_left_alone(cluster, on):

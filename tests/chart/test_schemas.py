@@ -13,6 +13,7 @@ from tests.chart.schemas import LOCATION, write_schemas
 from tests.conftest import skip_or_fail
 from tools.controlplane.versions import binary, missing_binaries
 
+pytestmark = pytest.mark.explore  # the API server refuses the same, in test_install
 OF_OTHERS = ("ServiceMonitor", "PrometheusRule")  # the Prometheus operator's: not in the recording
 
 

@@ -31,6 +31,7 @@ def members(image):
             yield from tar
 
 
+@pytest.mark.explore
 def test_two_builds_give_the_same_image(image, tmp_path):
     assert build(tmp_path / "again") == image.digest
 
@@ -121,6 +122,7 @@ def registry(folder):
         process.communicate()
 
 
+@pytest.mark.explore
 def test_crane_pushes_validates_and_pulls_it(image, tmp_path):
     if missing_binaries(["crane"]):
         skip_or_fail("crane is not built; make tools builds it")

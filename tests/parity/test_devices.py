@@ -6,7 +6,6 @@ short, without the nodes where it did (another named difference).
 """
 
 import copy
-import os
 from collections import Counter
 
 import numpy as np
@@ -31,7 +30,7 @@ from tools.parity.devices import draw_device_case
 from tools.parity.ours import SCHEDULER, answer, changes_of
 from tools.parity.seeded import Seeded
 
-CASES = int(os.environ.get("QUORATE_PARITY_DEVICE_CASES", "3000"))
+CASES = number("QUORATE_PARITY_DEVICE_CASES", 500)
 FIRST_SEED = number("QUORATE_PARITY_DEVICES_FIRST_SEED", first("devices"))
 BLOCK = 500
 CUT_SHORT_MAX = BLOCK // 100

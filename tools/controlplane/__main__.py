@@ -18,10 +18,14 @@ from tools.controlplane.process import ComponentError
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; give the exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    known = (*versions.BINARIES, *versions.TOOLS)
+    if options.command == "build" and (odd := [one for one in options.names if one not in known]):
+        parser.error(f"there is no {odd[0]}; there are {', '.join(known)}")
     try:
         if options.command == "build":
-            names = versions.TOOLS if options.tools else versions.BINARIES
+            names = options.names or (versions.TOOLS if options.tools else versions.BINARIES)
             return _build(names, if_possible=options.if_possible)
         return _up(options)
     except (GoError, BuildError, ComponentError, ApiError, OSError) as error:
@@ -49,6 +53,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.controlplane", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build the binaries missing in the cache")
+    building.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="only these",
+    )
     building.add_argument(
         "--if-possible",
         action="store_true",
