@@ -63,12 +63,9 @@ SLOW = ("429", "503", "410", "404", "lost", "dropped", "cut", "stuck", "slow", "
 AT_THE_START = [(path, fault) for path in UNNEEDED for fault in FAULTS if fault not in SLOW]
 
 
+@pytest.mark.explore
 @pytest.mark.parametrize(
-    ("path", "fault"),
-    [
-        pytest.param(*case, id=" ".join(case), marks=pytest.mark.explore if number else [])
-        for number, case in enumerate(AT_THE_START)
-    ],
+    ("path", "fault"), [pytest.param(*one, id=" ".join(one)) for one in AT_THE_START]
 )
 def test_a_kind_that_cannot_be_had_from_the_start_is_named_and_the_others_go_on(
     furnished, tmp_path, path: str, fault: str
