@@ -150,6 +150,26 @@ def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_pa
     assert again.stderr == f"Error: process {pid} is no quorate up of yours\n"
 
 
+TIDIES_UP = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: None)
+print("ready", flush=True)
+signal.pause()
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+time.sleep(0.3)
+pathlib.Path(sys.argv[1]).touch()
+"""
+
+
+def test_down_returns_when_the_process_has_tidied_up(tmp_path):
+    line = [sys.executable, "-c", TIDIES_UP, str(tmp_path / "tidy"), "quorate", "up"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        cli = [sys.executable, "-m", "quorate.cli", "down", str(process.pid)]
+        subprocess.run(cli, capture_output=True, check=True, timeout=HANGS_S)
+        assert (tmp_path / "tidy").exists()
+
+
 @pytest.mark.explore
 def test_a_background_that_cannot_start_says_why_in_one_line():
     with socket.socket() as taken:

@@ -27,6 +27,14 @@ def told(pids: Collection[int]) -> str:
     return f"{len(pids)} run: {', '.join(f'{pid} ({_what(pid)})' for pid in pids)}; name one"
 
 
+def command_line(pid: int) -> str:
+    """Return the words of a process, each with a null behind it; "" when it has ended."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def _what(pid: int) -> str:
     """Return command and working folder of a process, as far as this user may know."""
     folder = PROC / str(pid)

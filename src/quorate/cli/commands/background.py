@@ -68,9 +68,10 @@ def down(pid: int | None) -> int:
         nobody = "no quorate up of yours runs here"
         return output.error(processes.told(found) if found else nobody)
     chosen = found[0] if pid is None else pid
+    words = processes.command_line(chosen)
     os.kill(chosen, signal.SIGTERM)
     deadline_s = time.monotonic() + _STOP_S_MAX
-    while chosen in processes.of_quorate(("up",), catching=signal.SIGTERM):
+    while words and processes.command_line(chosen) == words:
         if time.monotonic() > deadline_s:
             return output.error(f"process {chosen} still runs after {_STOP_S_MAX:.0f} s")
         time.sleep(_LOOK_S)
