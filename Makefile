@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help image tools install docs lock check test-lowest audit format test test-fast differential demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity cluster record clean sim soak soak-large fuzz hostile
+.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity tools image cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,25 +61,17 @@ audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of wha
 format: $(STAMP) ## Format and sort imports
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix-only .
 
-test: $(STAMP) ## All checks and tests, side by side, on the real control plane too (ARGS=--help)
-	@$(BIN)/python -m tools.stages $(ARGS)
+test: $(STAMP) ## All checks and tests that need Python alone (ARGS='STAGE...', ARGS=--help)
+	@$(BIN)/python -m tools.stages test $(ARGS)
 
-test-fast: $(STAMP) ## Unit and property tests, and end-to-end tests on the embedded cluster
-	@$(BIN)/pytest -q -n 2 tests/unit tests/property embedded/tests/unit embedded/tests/test_own.py
-	@$(BIN)/pytest -q -n 4 tests/e2e --cluster embedded
+test-real: $(STAMP) ## Tests on Kubernetes itself, which it builds once with Go, and with kubectl and Helm
+	@$(BIN)/python -m tools.stages real $(ARGS)
 
-hostile: $(STAMP) controlplane ## Attack it on a real API server, at length (N=300 random examples)
-	@QUORATE_HOSTILE_LONG=1 QUORATE_HOSTILE_EXAMPLES=$(or $(N),300) \
-	  $(BIN)/pytest -v -n 0 --timeout 0 tests/hostile
-
-differential: $(STAMP) controlplane ## Compare N sequences of requests with the real API server
-	@QUORATE_DIFFERENTIAL_EXAMPLES=$(or $(N),200) $(BIN)/pytest -q -n 0 embedded/tests/differential
+explore: $(STAMP) ## Fresh seeds and long runs; what they find is kept in tests/finds.toml (MINUTES=30, OF=worlds)
+	@$(BIN)/python -m tools.explore --minutes $(or $(MINUTES),30) $(if $(OF),--of $(OF))
 
 sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see what happens)
 	@$(BIN)/python -m quorate.simulate --seed $(or $(SEED),1) $(ARGS)
-
-soak: $(STAMP) ## Simulate N seeds from SEED on, with faults (N=2000, SEED=1)
-	@$(BIN)/python -m quorate.simulate --soak $(or $(N),2000) --seed $(or $(SEED),1)
 
 soak-large: $(STAMP) controlplane ## Run on 5,000 nodes and 150,000 pods with churn for 30 minutes (ARGS=--help)
 	@$(BIN)/python -m bench.soak_large $(ARGS)

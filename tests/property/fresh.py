@@ -1,16 +1,16 @@
-"""Properties that draw other examples in each run."""
+"""Properties, and what they draw from: the seed of the run."""
 
 from collections.abc import Callable
 
 from hypothesis import HealthCheck, seed, settings
 
-from tests.property.seeds import SEED
+from tests.property.seeds import SEED, times
 
 
 def each_run(examples: int) -> settings:
-    """Return settings for so many examples, others in each run; a failure prints what it drew."""
+    """Return settings for ``times`` so many examples; a failure prints what it drew."""
     return settings(
-        max_examples=examples,
+        max_examples=times(examples),
         derandomize=False,  # which hypothesis would have it where CI is set
         print_blob=True,
         deadline=None,

@@ -40,7 +40,7 @@ from quorate.core.model.policy import Policy
 from quorate.core.model.profile import Profile
 from quorate.core.model.selecting_objects import Service
 from quorate.core.scheduler import Scheduler
-from tests.property.seeds import SEED
+from tests.property.seeds import SEED, times
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import LABELS, TEAM, key
@@ -58,8 +58,8 @@ PROFILES = (
 
 
 def fresh(count):
-    """Yield so many chances, of other seeds in each run."""
-    for seed in range(SEED, SEED + count):
+    """Yield ``times`` so many chances."""
+    for seed in range(SEED, SEED + times(count)):
         yield random.Random(seed)
 
 

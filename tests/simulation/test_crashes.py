@@ -7,7 +7,7 @@ from quorate.simulate.run import run
 from tests.property.seeds import number
 
 SEEDS = (4, 9, 23)
-EACH = number("QUORATE_CRASH_EACH", 7)
+EACH = number("QUORATE_CRASH_EACH", 41)
 
 
 def run_with_crash(seed, number, stage):

@@ -11,22 +11,15 @@ from quorate.simulate.run import run
 from quorate.simulate.soak import soak
 from tests.property.seeds import first, kept, number
 
-SEEDS = number("QUORATE_SIMULATION_SEEDS", 200)
-THEMED_SEEDS = 120
-JUDGED = number("QUORATE_SIMULATION_JUDGED_SEEDS", 2)
-"""How many of these may fail a run. Few, because not many were played so far without a failure:
-docs/maintainers/simulation.md has the count. What the others find is printed."""
-SELDOM = {"unmark"}
-"""It needs a gang that has just started; mutations of the journal are found by it."""
-FIRST_SEED = number("QUORATE_SIMULATION_FIRST_SEED", first("simulation"))
+SEEDS = number("QUORATE_SIMULATION_SEEDS", 48)
+THEMED_SEEDS = SEEDS // 2
+FIRST_SEED = first("simulation")
 
 
 @pytest.mark.timeout(1800)
-def test_no_seed_breaks_a_promise(capsys):
+def test_no_seed_breaks_a_promise():
     failed = []
     summary = soak(SEEDS, FIRST_SEED, with_themes=False, on_failure=failed.append)
-    with capsys.disabled():
-        print(f"\n{summary.line}")
     assert not [f"seed {one.seed}: {one.violations[0]}" for one in failed]
     assert summary.seeds == SEEDS
 
@@ -37,18 +30,13 @@ def test_no_seed_that_once_failed_breaks_a_promise():
 
 
 @pytest.mark.timeout(1800)
-def test_with_themes_every_kind_of_fault_and_of_check_occurs_and_no_promise_is_broken(capsys):
+def test_with_themes_every_kind_of_fault_and_of_check_occurs_and_no_promise_is_broken():
     failed = []
     summary = soak(THEMED_SEEDS, FIRST_SEED, on_failure=failed.append)
-    found = {one.seed: str(one.violations[0]) for one in failed}
-    with capsys.disabled():
-        for seed, violation in found.items():
-            print(f"\nmake sim SEED={seed}: {violation}")
-    rare = {kind for kind, count in summary.faults.items() if count < 3}
-    assert rare <= SELDOM
+    assert not [f"make sim SEED={one.seed}: {one.violations[0]}" for one in failed]
     assert len(summary.faults) >= 20
+    assert all(summary.faults.values()), summary.faults
     assert len(summary.checks) >= 10
-    assert not [seed for seed in found if seed < FIRST_SEED + JUDGED]
 
 
 @pytest.mark.parametrize("seed", range(7, 12))

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tools.controlplane import nodes, versions
+from tools.controlplane import applying, nodes, versions
 from tools.controlplane.client import ApiClient
 
 
@@ -166,6 +166,15 @@ class Access:
     ) -> dict[str, Any]:
         """Send one request as admin; raise ApiError for a status of 400 and above."""
         return self.client.api(method, path, body, content_type=content_type, timeout_s=timeout_s)
+
+    def apply(self, *manifests: str | Mapping[str, Any], namespace: str = "default") -> None:
+        """Create objects, or merge them into those that are there, without kubectl."""
+        for one in applying.documents(manifests):
+            applying.apply(self.client, one, namespace)
+
+    def delete(self, path: str) -> None:
+        """Delete an object, or all of a collection, and wait until it is gone."""
+        applying.delete(self.client, path)
 
     # Nodes
 

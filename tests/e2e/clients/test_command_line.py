@@ -141,7 +141,7 @@ def test_nodes_show_who_has_the_gpus_and_which_nodes_take_no_pods(world):
     (cordoned,) = world.nodes(
         1, prefix=f"{world.namespace}-shut-", allocatable={"nvidia.com/gpu": "4"}
     )
-    world.kubectl("cordon", cordoned)
+    world.cordon(cordoned)
     world.create_pods(world.gang("train", 2, requests={"nvidia.com/gpu": "3"}))
     world.wait_bound(2)
     done = world.quorate_cli("nodes")
@@ -164,12 +164,15 @@ def test_gangs_of_an_empty_namespace(world):
     assert json.loads(done.stdout)["items"] == []
 
 
+@pytest.mark.core
+@pytest.mark.real
 def test_manifests_apply_cleanly_and_once_more_change_nothing(cluster, quorate):
     text = manifests()
     dry = cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=text)
     assert "deployment.apps/quorate created (server dry run)" in dry
     assert "Warning" not in dry
     without_deployment = manifests("--only", "crds", "--only", "rbac", "--only", "flowschema")
+    cluster.kubectl("apply", "-f", "-", input=without_deployment)
     again = cluster.kubectl("apply", "-f", "-", input=without_deployment)
     assert {line.split()[-1] for line in again.splitlines()} == {"unchanged"}
 
@@ -215,6 +218,8 @@ FORBIDDEN = [
 ]
 
 
+@pytest.mark.core
+@pytest.mark.real
 @pytest.mark.parametrize(("said", "rights"), [("yes", ALLOWED), ("no", FORBIDDEN)])
 def test_the_account_may_what_it_needs_and_nothing_else(cluster, quorate, said, rights):
     answers = {right: may(cluster, *right.split()) for right in rights}

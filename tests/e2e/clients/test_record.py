@@ -9,6 +9,8 @@ import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.harness.scheduler import command_line
 from tests.e2e.harness.world import wait_for
 
@@ -44,6 +46,7 @@ def make_history(world) -> None:
         world.delete_pod(name)
 
 
+@pytest.mark.core
 def test_a_recording_of_a_running_scheduler_replays_to_the_same_plans(apart, beside, tmp_path):
     path = tmp_path / "own.recording"
     scheduler = beside({"recorder": {"path": str(path)}})

@@ -8,6 +8,8 @@ from tests.e2e.harness.faults import kill_in_mid_commit
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
 
+pytestmark = pytest.mark.explore
+
 KILLS = int(os.environ.get("QUORATE_CHAOS_KILLS", "0"))
 KILLS_ON = {Cluster: 30, Embedded: 4}
 """The real control plane decides; on the embedded one this is a part of the quick tests."""

@@ -10,6 +10,8 @@ from tests.e2e.leaders.test_lifecycle import wait_until_calm
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
 
+pytestmark = pytest.mark.explore
+
 ROUNDS_ON = {Cluster: 3, Embedded: 1}
 
 

@@ -2,10 +2,14 @@
 
 import time
 
+import pytest
+
 from tests.e2e.harness import invariants
 from tests.e2e.harness.world import pod_group, wait_for
 from tools.controlplane import ApiError, Cluster
 from tools.embedded import Embedded
+
+pytestmark = pytest.mark.explore
 
 ROUNDS_ON = {Cluster: 6, Embedded: 2}
 ATTEMPT_S = 3
@@ -45,7 +49,8 @@ def test_gangs_whose_objects_are_deleted_in_mid_commit_are_whole_or_undone(apart
         apply_owners(apart, gangs)
         time.sleep(chance.uniform(0.0, 1.0))
         gone = chance.sample(gangs, 2)
-        apart.kubectl("delete", "podgroups.scheduling.x-k8s.io", *gone, "--wait=false")
+        for gang in gone:
+            apart.delete_group(gang)
         # All are whole or hold nothing, without their objects too.
         invariants.wait_kept(apart, gangs, whole=0, owned=True, timeout_s=ATTEMPT_S + 10)
         apart.apply(*(pod_group(gang, invariants.MEMBERS) for gang in gone))

@@ -12,6 +12,8 @@ from tests.e2e.harness.world import wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
 
+pytestmark = pytest.mark.explore
+
 ROUNDS_ON = {Cluster: 3, Embedded: 1}
 
 

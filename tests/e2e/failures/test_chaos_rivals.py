@@ -6,6 +6,8 @@ import pytest
 
 from tests.e2e.harness.faults import contend_with_kube_scheduler
 
+pytestmark = pytest.mark.explore
+
 ROUNDS = 5
 
 

@@ -2,10 +2,13 @@
 
 import time
 
+import pytest
+
 from tests.e2e.harness.scheduler import SHORT_LEASE
 from tests.e2e.harness.world import pod, wait_for
 
 
+@pytest.mark.core
 def test_a_successor_finishes_what_a_crash_left_in_part(apart, beside):
     """Two of four are bound, by Bindings of an attempt that nobody carries on."""
     (node,) = apart.nodes(1, allocatable={"cpu": "4"})
@@ -28,6 +31,7 @@ def bind_as_a_dead_leader(world, name: str, node: str) -> None:
     world.cluster.api("POST", f"/api/v1/namespaces/{world.namespace}/pods/{name}/binding", body)
 
 
+@pytest.mark.core
 def test_what_a_dead_leader_left_is_undone_when_the_rest_does_not_fit(apart, beside):
     (node,) = apart.nodes(1, allocatable={"cpu": "3"})
     apart.create_pods(apart.gang("g", 4))
@@ -62,6 +66,7 @@ def refuse(world, name: str, reason: str = "OutOfcpu") -> None:
     world.cluster.api("PATCH", path, {"status": status}, content_type=content_type)
 
 
+@pytest.mark.core
 def test_the_replacement_of_a_refused_pod_goes_elsewhere(world):
     world.nodes(2, allocatable={"cpu": "2"})
     world.create_pods(world.gang("g", 2))

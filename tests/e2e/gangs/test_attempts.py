@@ -88,6 +88,7 @@ def stateful_set(gang: str, replicas: int) -> dict:
     }
 
 
+@pytest.mark.core
 def test_a_gang_bound_in_part_is_evicted_when_its_attempt_is_over_and_starts_whole_later(world):
     world.nodes(1)
     with bindings_refused(world, "g-2"):
@@ -110,6 +111,7 @@ def test_a_gang_bound_in_part_is_evicted_when_its_attempt_is_over_and_starts_who
     wait_for(lambda: world.running() == 4, "the gang runs whole", timeout_s=40)
 
 
+@pytest.mark.core
 def test_a_bind_refused_once_is_repaired_without_undoing_the_others(world):
     world.nodes(1)
     with bindings_refused(world, "g-1"):
@@ -123,6 +125,7 @@ def test_a_bind_refused_once_is_repaired_without_undoing_the_others(world):
     assert not world.events("GangRolledBack")
 
 
+@pytest.mark.core
 def test_a_started_gang_is_never_torn_down_because_an_extra_member_cannot_bind(world):
     world.nodes(1)
     with bindings_refused(world, "g-3"):
@@ -134,6 +137,7 @@ def test_a_started_gang_is_never_torn_down_because_an_extra_member_cannot_bind(w
     world.wait_bound(4)
 
 
+@pytest.mark.core
 def test_a_single_pod_whose_bind_is_refused_says_so_and_others_go_on(world):
     world.nodes(1)
     with bindings_refused(world, "alone"):

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.e2e.harness.world import wait_for
+from tests.e2e.harness.world import SIGS, wait_for
+
+pytestmark = pytest.mark.core
 
 POD_GROUP_EXAMPLE = """
 apiVersion: scheduling.sigs.k8s.io/v1alpha1
@@ -47,13 +49,11 @@ def test_the_podgroup_example_waits_says_why_and_starts_whole_when_scaled(world)
     assert explanation["reason"] == "OwnerMakesTooFew"
     assert world.bound() == 0
 
-    world.kubectl("scale", "deployment", "pause", "--replicas=4")
+    world.scale("pause", 4)
     wait_for(lambda: world.running("app=pause") == 4, "all four run")
     assert len(world.events("Scheduled")) or world.wait_event("Scheduled", "Successfully assigned")
     wait_for(
-        lambda: (
-            world.get("podgroups.scheduling.sigs.k8s.io", "pg1")["status"]["phase"] == "Running"
-        ),
+        lambda: world.group("pg1", SIGS)["status"]["phase"] == "Running",
         "the PodGroup's phase is Running",
     )
 
@@ -89,7 +89,7 @@ def test_the_label_example_starts_when_min_available_pods_exist(world):
     world.apply(label_example("2", replicas=1))
     world.wait_condition("1 of 2 members exist; Deployment nginx makes 1")
     world.stays_unbound(for_s=0.5)
-    world.kubectl("scale", "deployment", "nginx", "--replicas=2")
+    world.scale("nginx", 2)
     wait_for(lambda: world.running("app=nginx") == 2, "both run")
 
 

@@ -30,6 +30,7 @@ def condition(status: dict, kind: str) -> dict:
     return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("dialect", ["x-k8s", "volcano", "native"])
 def test_the_deployment_of_two_waits_says_why_and_starts_whole_when_scaled(world, dialect):
     shape = SHAPES[dialect]
@@ -42,10 +43,11 @@ def test_the_deployment_of_two_waits_says_why_and_starts_whole_when_scaled(world
     assert explanation["api"] == dialect
     assert world.bound() == 0
 
-    world.kubectl("scale", "deployment", "pause", "--replicas=4")
+    world.scale("pause", 4)
     wait_for(lambda: world.running("app=pause") == 4, "all four run")
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
 def test_scheduler_plugins_phases_and_counts(world, dialect):
     shape, api = SHAPES[dialect], SHAPES[dialect].api
@@ -95,6 +97,7 @@ def test_volcano_stays_pending_until_min_resources_fit(world):
     world.wait_status("job2", VOLCANO, phase="Inqueue")
 
 
+@pytest.mark.core
 def test_volcano_phases_conditions_and_counts(world):
     world.nodes(1, allocatable={"cpu": "2"})
     shape = SHAPES["volcano"]
@@ -123,6 +126,7 @@ def test_volcano_group_of_an_ended_ray_job_is_completed(world):
     world.wait_status("ray-rayjob1-pg", VOLCANO, phase="Completed")
 
 
+@pytest.mark.core
 def test_volcano_queues_root_and_default_are_there_and_open(world):
     path = f"/apis/{VOLCANO}/queues"
 
@@ -140,6 +144,7 @@ def test_volcano_queues_root_and_default_are_there_and_open(world):
     assert queues()["default"]["spec"] == {"reclaimable": True, "weight": 1}
 
 
+@pytest.mark.core
 def test_native_condition_says_why_and_then_that_it_is_scheduled(world):
     shape = SHAPES["native"]
     world.nodes(1, allocatable={"cpu": "2"})
@@ -268,6 +273,8 @@ def test_volcanos_queues_are_left_to_those_who_own_its_pods(volcano, apart, besi
     wait_for(lambda: len(apart.cluster.api("GET", path)["items"]) == 2, "their owner makes them")
 
 
+@pytest.mark.core
+@pytest.mark.real
 @pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
 def test_the_object_has_events_of_waiting_and_of_the_start(world, dialect):
     """Finding C: ``kubectl describe podgroup`` had no Event for x-k8s and sigs."""

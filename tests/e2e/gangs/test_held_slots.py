@@ -1,7 +1,5 @@
 """The room of a lost member stays for its replacement: what people see of it, on a real API."""
 
-import json
-
 import pytest
 
 from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group, wait_for
@@ -44,10 +42,15 @@ def names(world, selector="gang=train"):
     return {p["metadata"]["name"] for p in world.pods(selector)}
 
 
+def train(world) -> str:
+    """Return the path of the gang's Job."""
+    return world.path("jobs", "train", "batch/v1")
+
+
 def kill_one(world) -> str:
     """Delete a member as a user does; return its node."""
     name, node = sorted(world.where("gang=train").items())[0]
-    world.kubectl("delete", "pod", name, "--wait=false")
+    world.delete_pod(name)
     return node
 
 
@@ -64,18 +67,16 @@ def test_the_replacement_gets_the_room_though_an_older_gang_waits(full):
 def lose_for_good(world) -> str:
     """A member goes and nothing makes another: their owner is one that makes no pods."""
     orphan(world)
-    get = ("get", "podgroup.scheduling.x-k8s.io", "train", "-o", "jsonpath={.metadata.uid}")
     owner = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "name": "train"}
-    owner |= {"uid": world.kubectl(*get).strip(), "controller": True}
-    patch = json.dumps({"metadata": {"ownerReferences": [owner]}})
+    owner |= {"uid": world.group("train")["metadata"]["uid"], "controller": True}
     for name in names(world):
-        world.kubectl("patch", "pod", name, "--type=merge", "-p", patch)
+        world.patch_pod(name, {"metadata": {"ownerReferences": [owner]}})
     return kill_one(world)
 
 
 def orphan(world):
     """Take the owner away from all members."""
-    world.kubectl("delete", "job", "train", "--cascade=orphan")
+    world.cluster.api("DELETE", f"{train(world)}?propagationPolicy=Orphan")
     wait_for(
         lambda: not any(p["metadata"].get("ownerReferences") for p in world.pods("gang=train")),
         "the pods are orphans",
@@ -93,7 +94,6 @@ def test_a_held_slot_is_visible_everywhere(full):
     )
     note = world.wait_event("SlotHeld", "room for 1 replacement is held until ")
     assert note.endswith(f"UTC on node {node}")
-    assert note in world.kubectl("describe", "podgroup.scheduling.x-k8s.io", "train")
     assert world.why("train")["held"] == note
     why = world.why("fresh")
     assert (why["reason"], why["message"]) == ("RoomHeld", message)
@@ -132,15 +132,17 @@ def test_nothing_is_held_for_a_member_that_nobody_would_make_again(full):
 
 def test_nothing_is_held_for_a_gang_that_is_deleted(full):
     world = full()
-    world.kubectl("delete", "job", "train", "--wait=false")
-    world.wait_bound(1, "gang=fresh", timeout_s=10)
+    world.cluster.api("DELETE", f"{train(world)}?propagationPolicy=Background")
+    world.wait_bound(1, "gang=fresh")
+    assert not world.events("SlotHeld")
 
 
 def test_nothing_is_held_for_a_job_that_was_scaled_down(full):
     world = full()
     world.patch_group("train", {"spec": {"minMember": 2}})
-    world.kubectl("patch", "job", "train", "--type=merge", "-p", '{"spec":{"parallelism":3}}')
-    world.wait_bound(1, "gang=fresh", timeout_s=10)
+    world.patch(train(world), {"spec": {"parallelism": 3}})
+    world.wait_bound(1, "gang=fresh")
+    assert not world.events("SlotHeld")
 
 
 def test_a_length_that_is_no_number_is_warned_of_and_the_default_holds(full):

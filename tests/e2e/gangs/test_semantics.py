@@ -12,6 +12,7 @@ def more_nodes(world, count: int = 1, **options) -> None:
     world.nodes(count, prefix=f"{world.namespace}-more-", **options)
 
 
+@pytest.mark.core
 def test_with_fewer_members_than_min_nothing_starts_and_bare_pods_have_a_remedy(world):
     world.nodes(2)
     *three, fourth = world.gang("g", 4)
@@ -51,6 +52,7 @@ def test_all_exist_but_too_little_room_holds_nothing_so_another_gang_takes_the_r
     assert world.bound("gang=large") == 0
 
 
+@pytest.mark.core
 def test_room_for_min_but_not_for_all_starts_what_fits_and_the_rest_follows_singly(world):
     world.nodes(1, allocatable={"cpu": "3"})
     world.create_pods(world.gang("g", 5, minimum=2, requests={"cpu": "1"}))
@@ -63,6 +65,7 @@ def test_room_for_min_but_not_for_all_starts_what_fits_and_the_rest_follows_sing
     world.wait_bound(5)
 
 
+@pytest.mark.core
 def test_a_gated_member_does_not_count(world):
     world.nodes(1)
     first, second = world.gang("g", 2)
@@ -77,6 +80,7 @@ def test_a_gated_member_does_not_count(world):
     world.wait_bound(2)
 
 
+@pytest.mark.core
 def test_a_terminating_member_does_not_count(world):
     world.nodes(1)
     first, second = world.gang("g", 2)
@@ -108,6 +112,7 @@ def test_bound_members_count_whatever_their_phase(world):
     world.wait_bound(3)
 
 
+@pytest.mark.core
 def test_a_started_gang_that_loses_a_member_gets_it_replaced_alone(world):
     world.nodes(1, allocatable={"cpu": "3"})
     shape = SHAPES["x-k8s"]
@@ -127,6 +132,7 @@ def test_a_started_gang_that_loses_a_member_gets_it_replaced_alone(world):
     assert len(before & wait_for(others_run, "a replacement runs")) == 2
 
 
+@pytest.mark.core
 def test_a_replacement_starts_though_the_gang_is_below_min(world):
     world.nodes(1)
     world.create_pods(world.gang("g", 3))
@@ -137,6 +143,7 @@ def test_a_replacement_starts_though_the_gang_is_below_min(world):
     world.wait_bound(2)
 
 
+@pytest.mark.core
 def test_members_wait_for_a_missing_object_and_start_when_it_appears(world):
     world.nodes(1)
     world.create_pods(gang_pods("late", 2))
@@ -146,11 +153,12 @@ def test_members_wait_for_a_missing_object_and_start_when_it_appears(world):
     world.wait_bound(2)
 
 
+@pytest.mark.core
 def test_an_object_deleted_while_members_wait_holds_them_with_that_reason(world):
     world.nodes(1, allocatable={"cpu": "2"})
     world.create_pods(world.gang("g", 3))
     world.wait_condition("3 members must start together and 2 fit")
-    world.kubectl("delete", "podgroups.scheduling.x-k8s.io", "g")
+    world.delete_group("g")
     world.wait_condition("PodGroup g (scheduling.x-k8s.io/v1alpha1) does not exist")
     more_nodes(world)
     world.stays_unbound(for_s=0.7)
@@ -163,7 +171,7 @@ def test_an_object_deleted_after_the_start_touches_nothing_that_runs(world):
     world.create_pods(world.gang("g", 2))
     wait_for(lambda: world.running() == 2, "both run")
     before = world.where()
-    world.kubectl("delete", "podgroups.scheduling.x-k8s.io", "g")
+    world.delete_group("g")
     world.create_pod(gang_pods("g", 3)[2])
     world.wait_condition("PodGroup g (scheduling.x-k8s.io/v1alpha1) does not exist")
     assert world.where() == before

@@ -14,13 +14,10 @@ from tools.embedded import Embedded
 @pytest.fixture(scope="session")
 def cluster(request, tmp_path_factory) -> Iterator[Access]:
     kind = request.config.getoption("--cluster") or "real"
-    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
-    if missing:
+    if kind == "real" and (missing := missing_binaries()):
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
     starts = {"real": Cluster, "embedded": Embedded}[kind].start
     with starts(tmp_path_factory.mktemp("cluster")) as started:
         parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
-        started.kubectl("apply", "-f", "-", input=manifests(*parts))
-        for crd in ("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.sigs.k8s.io"):
-            started.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
+        started.apply(manifests(*parts))
         yield started

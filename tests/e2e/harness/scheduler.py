@@ -37,6 +37,7 @@ SHORT_LEASE = {"leaseDurationSeconds": 12, "renewDeadlineSeconds": 10, "retryPer
 server that stores the binds of whole gangs needs seconds for the lease, and who leads stays."""
 SUCCEEDED_S = 30.0
 """Within that a successor leads: the lease's time, and time to start and to list."""
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 BESIDE_ROLE = "quorate-preempting"
 
 
@@ -53,12 +54,12 @@ def install_beside(cluster: Access, namespace: str) -> None:
             part["roleRef"]["name"] = BESIDE_ROLE
         if part["kind"] == "ClusterRole":
             part["metadata"]["name"] = BESIDE_ROLE
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(parts))
+    cluster.apply(*parts)
 
 
 def uninstall(cluster: Access, namespace: str) -> None:
-    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    cluster.delete(f"{RBAC}/clusterrolebindings/quorate-{namespace}")
+    cluster.api("DELETE", f"/api/v1/namespaces/{namespace}")
 
 
 class Quorate:

@@ -8,12 +8,11 @@ CRDS = ("podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 
 
 def install_volcano(cluster: Access) -> None:
-    """Apply the definitions, and wait until they are served."""
-    cluster.kubectl("apply", "-f", str(MANIFEST))
-    for crd in CRDS:
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{crd}")
+    """Apply the definitions; they are served when it returns."""
+    cluster.apply(MANIFEST.read_text())
 
 
 def remove_volcano(cluster: Access) -> None:
     """Delete the definitions, and with them every object of theirs."""
-    cluster.kubectl("delete", "crd", *CRDS)
+    for crd in CRDS:
+        cluster.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}")

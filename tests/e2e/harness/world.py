@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterable
 from itertools import chain, zip_longest
 
-import yaml
-
 from tools.controlplane import Access, ApiError
 from tools.testing import wait_for
 
@@ -68,8 +66,22 @@ class World:
 
     def apply(self, *objects: dict | str) -> None:
         """Apply manifests, given as YAML text or as values, into this test's namespace."""
-        text = "\n---\n".join(o if isinstance(o, str) else yaml.safe_dump(o) for o in objects)
-        self.kubectl("apply", "-f", "-", manifest=text)
+        self.cluster.apply(*objects, namespace=self.namespace)
+
+    def path(self, plural: str, name: str = "", api: str = "v1") -> str:
+        """Return the path of objects in this test's namespace, or of the one of that name."""
+        base = f"/apis/{api}" if "/" in api else f"/api/{api}"
+        return f"{base}/namespaces/{self.namespace}/{plural}{name and '/' + name}"
+
+    def patch(self, path: str, patch: dict) -> None:
+        self.cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def scale(self, deployment: str, replicas: int) -> None:
+        path = self.path("deployments", deployment, "apps/v1")
+        self.patch(f"{path}/scale", {"spec": {"replicas": replicas}})
+
+    def cordon(self, node: str) -> None:
+        self.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
 
     def create_pod(self, pod: dict) -> dict:
         path = f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods"
@@ -82,29 +94,33 @@ class World:
                 self.create_pod(one)
 
     def delete_pod(self, name: str, *, wait: bool = False) -> None:
-        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
+        path = self.path("pods", name)
         self.cluster.api("DELETE", path)
         if wait:
             wait_for(lambda: not self._exists(path), f"pod {name} is gone")
 
     def pod(self, name: str) -> dict:
-        return self.cluster.api("GET", f"/api/v1/namespaces/{self.namespace}/pods/{name}")
+        return self.cluster.api("GET", self.path("pods", name))
+
+    def delete_pods(self, selector: str = "") -> None:
+        query = f"?labelSelector={selector}" if selector else ""
+        self.cluster.api("DELETE", self.path("pods") + query)
+
+    def delete_group(self, name: str, api: str = X_K8S) -> None:
+        self.cluster.api("DELETE", self.path("podgroups", name, api))
 
     def remove_finalizers(self, name: str) -> None:
         self.patch_pod(name, {"metadata": {"finalizers": None}})
 
     def patch_pod(self, name: str, patch: dict) -> None:
-        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
-        self.cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+        self.patch(self.path("pods", name), patch)
 
     def group(self, name: str, api: str = X_K8S) -> dict:
         """Return a PodGroup of any of the APIs."""
-        path = f"/apis/{api}/namespaces/{self.namespace}/podgroups/{name}"
-        return self.cluster.api("GET", path)
+        return self.cluster.api("GET", self.path("podgroups", name, api))
 
     def patch_group(self, name: str, patch: dict, api: str = X_K8S) -> None:
-        path = f"/apis/{api}/namespaces/{self.namespace}/podgroups/{name}"
-        self.cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+        self.patch(self.path("podgroups", name, api), patch)
 
     def wait_status(self, name: str, api: str = X_K8S, **expected: object) -> dict:
         """Wait until the PodGroup's status has these values; return all of it."""
@@ -178,8 +194,7 @@ class World:
             raise AssertionError(f"{error}; conditions: {self.conditions(selector)}") from None
 
     def all_events(self) -> list[dict]:
-        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
-        return self.cluster.api("GET", path)["items"]
+        return self.cluster.api("GET", self.path("events", api="events.k8s.io/v1"))["items"]
 
     def events(self, reason: str) -> list[str]:
         return [event["note"] for event in self.all_events() if event["reason"] == reason]
@@ -193,9 +208,6 @@ class World:
             return wait_for(found, f"an Event {reason} with {text!r}", timeout_s)
         except AssertionError as error:
             raise AssertionError(f"{error}; notes: {self.events(reason)}") from None
-
-    def get(self, kind: str, name: str) -> dict:
-        return json.loads(self.kubectl("get", kind, name, "-o", "json"))
 
     def gang(self, name: str, count: int, minimum: int | None = None, **options) -> list[dict]:
         """Create a PodGroup of the current API and return its pods, which are not created yet."""

@@ -10,6 +10,8 @@ from tests.e2e.harness.world import gang_pods, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
 
+pytestmark = pytest.mark.explore
+
 ROUNDS_ON = {Cluster: 3, Embedded: 1}
 WHOLE_S = 15
 """Far more than it takes to finish or undo on a quiet machine; the benchmark measures it."""

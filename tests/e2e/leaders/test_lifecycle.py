@@ -28,6 +28,7 @@ def wait_until_calm(shared: Quorate) -> None:
     wait_for(lambda: shared.page("/readyz") == "ok" and shared.leads(), "it is well", 60)
 
 
+@pytest.mark.core
 def test_pages_of_a_running_scheduler(world):
     assert world.quorate.page("/healthz") == "ok"
     assert world.quorate.page("/readyz") == "ok"
@@ -73,6 +74,7 @@ def has_queues(world) -> bool:
         raise
 
 
+@pytest.mark.core
 def test_gangs_that_wait_start_after_a_restart_of_the_api_server(world):
     world.nodes(1, allocatable={"cpu": "2"})
     world.create_pods(world.gang("g", 4))
@@ -114,6 +116,7 @@ def relay(relays) -> Relay:
     return relays()
 
 
+@pytest.mark.core
 def test_watches_that_are_cut_are_resumed_without_a_new_list(apart, beside, relay):
     path = {"resource": "/api/v1/pods"}
     scheduler = beside(relay_port=relay.port)
@@ -163,6 +166,7 @@ def test_a_server_that_does_not_answer_for_a_while_costs_nothing_but_time(apart,
     apart.wait_bound(3)
 
 
+@pytest.mark.core
 def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart, beside):
     # The lease is long: only its release can explain a quick successor.
     first, second = beside(wait_ready=False), beside()
@@ -196,6 +200,7 @@ def test_a_lease_without_the_right_to_it_is_told_with_the_remedy(beside):
     assert scheduler.log().count("the lease was not taken or renewed") == 1
 
 
+@pytest.mark.core
 def test_a_crashed_leader_is_succeeded_after_its_lease(apart, beside):
     config = {"leaderElection": SHORT_LEASE}
     first = beside(config)
@@ -211,6 +216,7 @@ def test_a_crashed_leader_is_succeeded_after_its_lease(apart, beside):
     assert second.leads()
 
 
+@pytest.mark.core
 def test_a_leader_that_cannot_renew_stops_by_itself(apart, beside):
     leader = beside({"leaderElection": SHORT_LEASE})
     wait_for(leader.leads, "it leads")

@@ -46,6 +46,15 @@ def loose_sigs(cluster, quorate):
         counters = ("quorate_watch_reconnects", "quorate_watch_relists")
         return sum(quorate.metric(counter, resource=path) for counter in counters)
 
+    # Its watch must be open, or none is ended: it hears of what is made after it has listed.
+    age = "quorate_watch_age_seconds"
+    wait_for(lambda: f'{age}{{resource="{path}"}}' in quorate.page("/metrics"), "it has listed")
+    first, made_s = f"/apis/{SIGS}/namespaces/default/podgroups", time.monotonic()
+    cluster.api("POST", first, pod_group("first", 1, SIGS))
+    wait_for(
+        lambda: quorate.metric(age, resource=path) < time.monotonic() - made_s, "its watch hears"
+    )
+    cluster.delete(f"{first}/first")
     before = watches()
     current = cluster.api("GET", SIGS_CRD)
     loose = copy.deepcopy(current["spec"])
@@ -105,7 +114,7 @@ def test_malformed_pod_groups_hold_their_pods_and_name_the_field_while_others_go
 
     world.patch_group("min-text", {"spec": {"minMember": 1}}, SIGS)
     world.wait_bound(1, "gang=min-text")
-    world.kubectl("delete", "podgroups.scheduling.sigs.k8s.io", "--all")
+    world.cluster.delete(world.path("podgroups", api=SIGS))
 
 
 def test_odd_statuses_and_unknown_fields_do_no_harm(world, loose_sigs):
@@ -122,7 +131,7 @@ def test_odd_statuses_and_unknown_fields_do_no_harm(world, loose_sigs):
         world.create_pods(SHAPES["sigs"].pods(name, 1))
     world.wait_bound(4)
     world.wait_status("wrong", SIGS, phase="Running", running=1)
-    world.kubectl("delete", "podgroups.scheduling.sigs.k8s.io", "--all")
+    world.cluster.delete(world.path("podgroups", api=SIGS))
 
 
 @pytest.mark.parametrize(

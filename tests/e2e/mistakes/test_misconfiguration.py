@@ -30,7 +30,7 @@ def is_told_everywhere(world, name: str, reason: str, text: str, *, condition: s
 
 def forgets(world, reason: str) -> None:
     """The gang's pods are gone, and it counts no more."""
-    world.kubectl("delete", "pods", "--all", "--wait=false")
+    world.delete_pods()
     wait_for(
         lambda: world.quorate.metric("quorate_waiting_gangs", reason=reason) == 0,
         f"no gang waits for {reason}",

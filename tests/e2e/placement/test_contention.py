@@ -18,6 +18,7 @@ def print_delay(world, count: int, started_s: float, selector: str) -> None:
     print(f"\nroom appeared -> {count} members bound: {time.monotonic() - started_s:.2f} s")
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("how", ["a node is added", "a pod is deleted", "a node is uncordoned"])
 def test_n_wanted_and_room_for_n_less_2_all_wait_and_all_start_when_room_appears(world, how):
     (node,) = world.nodes(1, allocatable={"cpu": "8"})
@@ -27,7 +28,7 @@ def test_n_wanted_and_room_for_n_less_2_all_wait_and_all_start_when_room_appears
         world.wait_bound(1)
     if how == "a node is uncordoned":
         world.nodes(1, prefix=more)
-        world.kubectl("cordon", f"{more}0")
+        world.cordon(f"{more}0")
     wanted = 8 if how == "a pod is deleted" else 10
     world.create_pods(world.gang("g", wanted))
     fit = 6 if how == "a pod is deleted" else 8
@@ -75,6 +76,7 @@ def cycles_since(world, before: float) -> float:
     return world.quorate.metric("quorate_cycles_total") - before
 
 
+@pytest.mark.core
 def test_of_two_interleaved_gangs_with_room_for_one_one_runs_whole_and_one_waits_whole(world):
     world.nodes(2, allocatable={"cpu": "2"})
     world.create_pods(world.gang("a", 4), world.gang("b", 4))
@@ -83,7 +85,7 @@ def test_of_two_interleaved_gangs_with_room_for_one_one_runs_whole_and_one_waits
     counts = bound_by_gang(world, ["a", "b"])
     assert sorted(counts.values()) == [0, 4]
     running = max(counts, key=counts.get)
-    world.kubectl("delete", "pods", "-l", f"gang={running}")
+    world.delete_pods(f"gang={running}")
     world.wait_bound(4, f"gang={'b' if running == 'a' else 'a'}")
 
 
@@ -109,7 +111,7 @@ def test_of_twenty_interleaved_gangs_five_start_whole_and_the_others_follow_with
     started = sorted(ever)
     rest = [name for name in names if name not in started]
     for gone in started:
-        world.kubectl("delete", "pods", "-l", f"gang={gone}", "--wait=false")
+        world.delete_pods(f"gang={gone}")
         wait_for(lambda: any(bound_by_gang(world, rest).values()), "another takes its place")
     wait_for(
         lambda: sorted(bound_by_gang(world, names).values()) == [0] * 15 + [4] * 5,

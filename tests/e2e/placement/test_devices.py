@@ -4,6 +4,8 @@ import pytest
 
 from tests.e2e.harness.world import gang_pods, pod_group, wait_for
 
+pytestmark = pytest.mark.core
+
 DRIVER = "gpu.example.com"
 API = "/apis/resource.k8s.io/v1"
 

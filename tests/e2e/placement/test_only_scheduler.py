@@ -57,7 +57,7 @@ class Installed(Quorate):
 
 
 def token_of(cluster) -> str:
-    cluster.kubectl("apply", "-f", str(EXAMPLE / "token.yaml"))
+    cluster.apply((EXAMPLE / "token.yaml").read_text())
     path = "/api/v1/namespaces/quorate-system/secrets/quorate-token"
     if isinstance(cluster, Embedded):  # its controllers fill in no tokens
         return cluster.service_account_token("quorate-system", "quorate")
@@ -69,11 +69,10 @@ def token_of(cluster) -> str:
 def alone(request, tmp_path_factory):
     """A cluster that has had no scheduler but quorate; its nodes are two in each of three zones."""
     kind = request.config.getoption("--cluster") or "real"
-    missing = missing_binaries() if kind == "real" else missing_binaries(["kubectl"])
-    if missing:
+    if kind == "real" and (missing := missing_binaries()):
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
     with {"real": Cluster, "embedded": Embedded}[kind].start() as cluster:
-        cluster.kubectl("apply", "-f", "-", input=manifests("--preemption"))
+        cluster.apply(manifests("--preemption"))
         for zone in "abc":
             cluster.create_nodes(2, prefix=f"{zone}-", labels={ZONE: zone})
         cluster.create_nodes(1, prefix="gpu-", labels={"pool": "gpu"}, taints=[TAINT])
@@ -95,6 +94,7 @@ def cron_job(name: str) -> dict:
     }
 
 
+@pytest.mark.core
 def test_it_places_the_pods_of_its_own_deployment_on_two_nodes(alone):
     def hosts() -> set[str]:
         pods = alone.pods(namespace="quorate-system")
@@ -112,11 +112,13 @@ def test_a_deployment_rolls_out_and_scales_evenly_over_zones(alone):
     first = set(alone.where("app=web"))
     made["spec"]["template"]["metadata"]["annotations"] = {"release": "2"}
     alone.apply(made)
-    alone.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-    wait_for(lambda: runs(alone, 6, "app=web"), "the new six run alone", SLOW_S)
-    assert not first & set(alone.where("app=web"))
+    wait_for(
+        lambda: runs(alone, 6, "app=web") and not first & set(alone.where("app=web")),
+        "the new six run alone",
+        SLOW_S,
+    )
     assert zones(alone, "app=web") == [2, 2, 2]
-    alone.kubectl("scale", "deployment", "web", "--replicas=9")
+    alone.scale("web", 9)
     wait_for(lambda: runs(alone, 9, "app=web"), "nine run", SLOW_S)
     assert zones(alone, "app=web") == [3, 3, 3]
 
@@ -173,6 +175,7 @@ def test_selectors_preferences_and_affinity_say_where_pods_go(alone):
     assert set(alone.where("app=tolerant").values()) == {"gpu-0"}
 
 
+@pytest.mark.core
 def test_gangs_start_whole_beside_them_under_either_name(alone):
     for name, scheduler in (("train", None), ("packed", "quorate")):
         member = {"labels": {GANG_LABEL: name}, "cpu": "1"}
@@ -191,6 +194,7 @@ def test_gangs_start_whole_beside_them_under_either_name(alone):
     assert alone.why("nowhere")["message"] in said, "the leader has tried to preempt, too"
 
 
+@pytest.mark.core
 def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(alone):
     storage_class(alone, "made-late", "csi.example")
     apart = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, **matching("db")}]}}
@@ -303,7 +307,8 @@ def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):
 
 
 def observed(world: World, budget: str) -> bool:
-    status = world.get("poddisruptionbudget", budget).get("status", {})
+    path = world.path("poddisruptionbudgets", budget, "policy/v1")
+    status = world.cluster.api("GET", path).get("status", {})
     return status.get("expectedPods") == 2 and status.get("currentHealthy") == 2
 
 

@@ -3,9 +3,8 @@
 import pytest
 import yaml
 
-from tests.e2e.harness.scheduler import manifests
+from tests.e2e.harness.scheduler import RBAC, manifests
 from tests.e2e.harness.world import World, pod, wait_for
-from tools.embedded import Embedded
 
 PRIORITIES = {"low": -10, "high": 1000}
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -36,6 +35,7 @@ def names(world: World) -> set[str]:
     return {one["metadata"]["name"] for one in world.pods()}
 
 
+@pytest.mark.core
 def test_it_takes_the_fewest_and_says_so(small):
     for index in range(3):
         small.create_pod(of("low", f"low-{index}"))
@@ -48,9 +48,9 @@ def test_it_takes_the_fewest_and_says_so(small):
     assert small.where()["high"] in note
 
 
+@pytest.mark.core
+@pytest.mark.real  # the embedded cluster's node agents end a victim at once, finalizer or not
 def test_it_waits_for_its_victims_with_its_room_promised(small):
-    if isinstance(small.cluster, Embedded):
-        pytest.skip("its node agents end a victim at once, finalizer or not")
     stays = of("low", "stays", cpu="4")
     stays["metadata"]["finalizers"] = ["example.com/wait"]
     small.create_pod(stays)
@@ -92,9 +92,9 @@ def test_without_the_right_nobody_is_touched_and_the_reason_says_how_to_grant_it
     assert "deletionTimestamp" not in low["metadata"]
     assert "DisruptionTarget" not in {one["type"] for one in low["status"]["conditions"]}
     assert "nominatedNodeName" not in small.pod("high")["status"]
-    small.cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(granting(plain)))
+    small.cluster.apply(granting(plain))
     wait_for(lambda: "high" in small.where(), "it is bound once the right is granted")
-    small.cluster.kubectl("delete", "clusterrole", plain["metadata"]["name"])
+    small.cluster.delete(f"{RBAC}/clusterroles/{plain['metadata']['name']}")
 
 
 def without_the_right_to_delete(cluster, namespace: str) -> dict:
@@ -104,9 +104,9 @@ def without_the_right_to_delete(cluster, namespace: str) -> dict:
     [binding] = [one for one in parts if one["kind"] == "ClusterRoleBinding"]
     role["metadata"]["name"] = binding["metadata"]["name"] = f"quorate-{namespace}"
     binding["roleRef"]["name"] = f"quorate-{namespace}"
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
-    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(binding))
+    cluster.apply(role)
+    cluster.delete(f"{RBAC}/clusterrolebindings/quorate-{namespace}")
+    cluster.apply(binding)
     return role
 
 

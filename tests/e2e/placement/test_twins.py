@@ -11,6 +11,8 @@ from tests.e2e.harness.provisioner import NO_PROVISIONER, claim
 from tests.e2e.harness.workloads import HOST, REQUIRED, ZONE
 from tests.e2e.harness.world import World, pod, wait_for
 
+pytestmark = pytest.mark.core
+
 KUBE, OURS = "twin-kube", "twin-quorate"
 IMMEDIATE, LATE = "twin-immediate", "twin-late"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"

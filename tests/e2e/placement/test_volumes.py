@@ -14,6 +14,8 @@ from tests.e2e.harness.provisioner import (
 )
 from tests.e2e.harness.world import wait_for
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture
 def classes(cluster, world):

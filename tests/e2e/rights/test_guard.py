@@ -233,6 +233,7 @@ def test_room_that_a_gang_is_committing_to_is_not_given_away(committing):
     assert world.bound() == 0
 
 
+@pytest.mark.core
 @pytest.mark.real
 def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kube_scheduler):
     world = committing.world
@@ -247,6 +248,7 @@ def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kub
     assert world.where() == {"other": free}
 
 
+@pytest.mark.core
 @pytest.mark.real
 def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded, kube_scheduler):
     kube_scheduler()
@@ -289,7 +291,7 @@ def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded
 
 def fail_open_count(world) -> float:
     """How often the API server did not get the guard's answer in time, and went on without it."""
-    lines = world.cluster.kubectl("get", "--raw", "/metrics").splitlines()
+    lines = world.cluster.client.text("/metrics").splitlines()
     name = "apiserver_admission_webhook_fail_open_count"
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
@@ -298,6 +300,7 @@ def cpu_of(one: dict) -> int:
     return int(one["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
+@pytest.mark.core
 def test_a_renewed_certificate_is_used_without_a_restart(guarded, webhook):
     (node,) = guarded.nodes(1, allocatable={"cpu": "4"})
     guarded.create_pod(pod("large", scheduler=FOREIGN, requests={"cpu": "5"}))

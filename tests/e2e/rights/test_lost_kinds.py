@@ -4,7 +4,7 @@ import copy
 
 import yaml
 
-from tests.e2e.harness.scheduler import manifests
+from tests.e2e.harness.scheduler import RBAC, manifests
 from tests.e2e.harness.world import World, pod, wait_for
 
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "there-is-none"}}
@@ -22,9 +22,9 @@ def bind_role_without(cluster, namespace: str, lost: set[str]) -> dict:
     for rule in role["rules"]:
         rule["resources"] = [one for one in rule["resources"] if one not in lost]
     role["rules"] = [rule for rule in role["rules"] if rule["resources"]]
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
-    cluster.kubectl("delete", "clusterrolebinding", f"quorate-{namespace}")
-    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(binding))
+    cluster.apply(role)
+    cluster.delete(f"{RBAC}/clusterrolebindings/quorate-{namespace}")
+    cluster.apply(binding)
     return whole
 
 
@@ -44,9 +44,9 @@ def test_missing_rights_hold_up_those_alone_who_need_them(cluster, beside):
         assert set(world.where()) == {"plain"}
         path = "/api/v1/persistentvolumeclaims"
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "it is told")
-        cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(whole))
+        cluster.apply(whole)
         world.wait_bound(3, timeout_s=40)
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "it is listed")
     finally:
         world.remove()
-        cluster.kubectl("delete", "clusterrole", whole["metadata"]["name"])
+        cluster.delete(f"{RBAC}/clusterroles/{whole['metadata']['name']}")

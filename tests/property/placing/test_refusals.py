@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from quorate.core.model.changes import BindFailed
-from tests.property.seeds import SEED, number
+from tests.property.seeds import SEED, times
 from tests.property.worlds.behind.commit import Commit
 from tests.property.worlds.behind.server import Server
 from tests.unit.core.world import World
@@ -20,7 +20,7 @@ SIZE, GANGS, NODES, CPU = 5, 3, 3, 6
 FOREIGN = NODES * CPU - SIZE
 """So many foreign pods leave room for one of the gangs. Each pod wants one cpu."""
 TIMEOUT_S = 5.0
-ROUNDS = number("QUORATE_REFUSAL_ROUNDS", 600)
+ROUNDS = times(600)
 
 
 class Contest:

@@ -1,16 +1,15 @@
 """Whatever happens in any world: safe, live, explained, and without a defect of ours.
 
-Each run draws other worlds. ``QUORATE_SEED`` draws those of another run again, ``QUORATE_WORLDS``
-says how many; ``python -m tests.property.worlds`` plays many, or one of them alone.
+``QUORATE_SEED`` draws others; ``python -m tests.property.worlds`` plays many, or one of them alone.
 """
 
 import pytest
 
-from tests.property.seeds import SEED, kept, number
+from tests.property.seeds import SEED, kept, times
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of
 
-WORLDS = number("QUORATE_WORLDS", 400)
+WORLDS = times(400)
 PARTS = 8
 
 

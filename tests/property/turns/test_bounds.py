@@ -17,12 +17,12 @@ from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.turn.defects import Defects
 from tests.paths import ROOT
 from tests.property.chaos import small_world
-from tests.property.seeds import SEED, number
+from tests.property.seeds import SEED, times
 from tests.property.worlds import bounds
 from tests.property.worlds.running import error_of
 from tests.unit.core.world import World, binds_of
 
-WORLDS = max(1, number("QUORATE_WORLDS", 400) // 200)
+WORLDS = times(3)
 CORE, WATCH = "tests/unit/core/", "tests/unit/shell/watch/"
 HELD = CORE + "gangs/test_held_bounds.py::"
 PODS = WATCH + "test_pod_limits.py::test_a_pod_at_the_bound_is_read_whole"

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from tests.property import chaos
-from tests.property.seeds import SEED, kept, number
+from tests.property.seeds import SEED, kept, times
 
 WORLDS = 4 * len(chaos.THEMES)
 PARTS = 6
@@ -45,7 +45,7 @@ def test_what_once_cost_more_than_what_met_it(run, number, name, place):
 
 def count():
     """How many functions to hit; None: all."""
-    return None if os.environ.get("QUORATE_CHAOS") == "all" else number("QUORATE_CHAOS", 300)
+    return None if os.environ.get("QUORATE_CHAOS") == "all" else times(300)
 
 
 def test_a_defect_that_nobody_contains_is_seen(found):

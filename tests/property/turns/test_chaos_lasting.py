@@ -15,7 +15,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.model import GangKey, GangSpec, Owner, Pod, changes
 from quorate.core.model.plan import Bind
 from tests.property.chaos import PlantedError, Trace, is_run, is_target, target_of
-from tests.property.seeds import SEED
+from tests.property.seeds import SEED, times
 from tests.unit.core.world import World, accept, binds_of, fail, key
 
 BAD = key("bad")
@@ -195,7 +195,7 @@ def test_what_a_function_raises_about_one_gang_whenever_it_is_called_costs_no_ot
     codes = sorted(watching.met, key=lambda code: (target_of(code), code.co_firstlineno))
     assert len(codes) > 50
     if os.environ.get("QUORATE_CHAOS") != "all":
-        codes = random.Random(f"lasting {scenario.__name__} {SEED}").sample(codes, DRAWN)
+        codes = random.Random(f"lasting {scenario.__name__} {SEED}").sample(codes, times(DRAWN))
     failed = []
     for code in codes:
         trace = Lasting(code)

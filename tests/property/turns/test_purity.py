@@ -15,12 +15,12 @@ from quorate.core.model.changes import GangChanged, NodeChanged, NodeGone, PodCh
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn.forking import fork
 from tests.property.chaos import small_world
-from tests.property.seeds import SEED, number
+from tests.property.seeds import SEED, times
 from tests.property.states import differences, state_of
 from tests.property.worlds.world import World
 from tests.unit.core.world import key
 
-WORLDS = number("QUORATE_WORLDS", 400) // 20
+WORLDS = times(20)
 
 
 class Asking(World):

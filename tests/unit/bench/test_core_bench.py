@@ -33,6 +33,7 @@ def case(run, *rows, limit_s=0.05):
     return Case("case", rows, run, limit_s=limit_s)
 
 
+@pytest.mark.explore
 @pytest.mark.parametrize("name", CASES)
 def test_every_case_gives_a_figure_for_each_row(name):
     figures, longest = measure(CASES[name])

@@ -1,0 +1,119 @@
+"""``make explore``: fresh chance and long runs, until the time is over. Nothing waits for it.
+
+In: minutes, and what to explore. Out: a line for each run, and in ``tests/finds.toml`` an entry
+for each that failed: when, the seed, the command that plays it again, what it said. Who mends a
+find moves its seed to ``tests/property/kept_seeds.toml``, or writes a test of its own.
+"""
+
+import argparse
+import contextlib
+import datetime
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FINDS = Path(__file__).parent.parent / "tests" / "finds.toml"
+_PYTEST = ("-m", "pytest", "-q", "--timeout", "1800")
+_CLUSTERS = (*_PYTEST, "-n2", "--dist", "loadfile")
+KINDS = {
+    "simulation": ("-m", "quorate.simulate", "--soak", "300", "--seed", "{seed}"),
+    "worlds": ("-m", "tests.property.worlds", "--worlds", "1000", "--seed", "{seed}"),
+    "properties": (*_PYTEST, "-n2", "tests/property", "tests/unit/core", "tests/unit/lint"),
+    "long": (*_PYTEST, "-n2", "-m", "explore", "tests/unit", "tests/property", "tests/simulation"),
+    "embedded": (*_CLUSTERS, "tests/e2e", "--cluster=embedded", "-m", "explore"),
+    "real": (*_CLUSTERS, "tests/e2e", "--cluster=real"),
+    "hostile": (*_PYTEST, "-n0", "tests/hostile"),
+    "clients": (*_CLUSTERS, "-m", "explore", "tests/up", "tests/chart", "tests/image"),
+    "parity": ("-m", "tools.parity", "20000", "{seed}"),
+    "differential": ("-m", "embedded.tests.differential.explore", "3000"),
+}
+"""What a run of each kind is: arguments of Python. Nothing is drawn but from ``QUORATE_SEED``."""
+GRACE_S = 60.0
+
+
+def explore(kind: str, seed: int, limit_s: float) -> int | None:
+    """Run one kind; keep what fails. Return the exit code; None: the time was over before."""
+    arguments = [part.format(seed=seed) for part in KINDS[kind]]
+    environment = {**os.environ, "QUORATE_SEED": str(seed), "QUORATE_TIMES": "1"}
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+        try:
+            code: int | None = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)
+        file.seek(0)
+        said = file.read()
+    if code:
+        print(said[-4000:], flush=True)
+        keep(kind, seed, arguments, said)
+    return code
+
+
+def keep(kind: str, seed: int, arguments: list[str], said: str) -> None:
+    """Write a find to the file."""
+    failed = [
+        line for line in said.splitlines() if line.startswith(("FAILED", "ERROR", "make sim"))
+    ]
+    lines = failed[:10] or said.strip().splitlines()[-5:]
+    text = "\n".join(line[:300] for line in lines).replace("'''", '"""')
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    again = f"QUORATE_SEED={seed} QUORATE_TIMES=1 .venv/bin/python {' '.join(arguments)}"
+    with FINDS.open("a") as file:
+        file.write(f"\n[[find]]\nkind = '{kind}'\ndate = {today}\nseed = {seed}\n")
+        file.write(f"again = '{again}'\nsaid = '''\n{text}\n'''\n")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+            return
+
+
+def main() -> int:
+    """Explore until the time is over; return 0: finds are data, no failure of the run."""
+    parser = argparse.ArgumentParser(prog="make explore", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--of", choices=KINDS, help="only this (all in turn)")
+    options = parser.parse_args()
+    chance, found = random.SystemRandom(), 0
+    kinds = [options.of] if options.of else list(KINDS)
+    chance.shuffle(kinds)
+    end_s = time.monotonic() + 60 * options.minutes
+    share_s = 60 * options.minutes / len(kinds)
+    turn = 0
+    try:
+        while (left_s := end_s - time.monotonic()) > 1:
+            kind, seed = kinds[turn % len(kinds)], chance.randrange(2**32)
+            turn += 1
+            print(f"{kind}, seed {seed} ...", flush=True)
+            began_s = time.monotonic()
+            code = explore(kind, seed, min(left_s, max(share_s, 60)))
+            found += bool(code)
+            how = {None: "its time was over", 0: "nothing found"}.get(code, f"kept in {FINDS.name}")
+            print(f"{kind}, seed {seed}: {how} ({time.monotonic() - began_s:.0f} s)", flush=True)
+    except KeyboardInterrupt:
+        print("\nStopped; nothing is left behind.")
+        return 130
+    print(f"{turn} runs, {found} finds{f': see {FINDS}' if found else ''}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
