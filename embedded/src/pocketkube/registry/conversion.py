@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from pocketkube.objects import Object
 from pocketkube.registry.rules.events import to_core, to_events_k8s_io
 from pocketkube.schema.resource import Resource
@@ -27,6 +29,6 @@ def from_storage(resource: Resource, stored: Object) -> Object:
 
 def _first(api_version: str, kind: str, obj: Object) -> Object:
     head = {"apiVersion": api_version, "kind": kind}
-    if obj.get("apiVersion") == api_version and next(iter(obj)) == "apiVersion":
+    if list(islice(obj.items(), 2)) == list(head.items()):
         return obj
     return {**head, **{key: value for key, value in obj.items() if key not in head}}

@@ -78,9 +78,9 @@ def outward(resource: Resource, entry: Entry) -> bytes:
     return encode(from_storage(resource, entry.object))
 
 
-def head_bytes(resource: Resource) -> int:
-    """Return how many bytes of a stored object its apiVersion and kind take, in front."""
-    return len(f'{{"apiVersion":"{resource.api_version}","kind":"{resource.kind}",')
+def _without_kind(raw: bytes, head: bytes) -> bytes:
+    """Return a stored object without its apiVersion and kind, which the store has in front."""
+    return b"{" + raw[len(head) :] if raw.startswith(head) else raw
 
 
 def one(resource: Resource, obj: Object, wanted: Wanted, now_s: float) -> bytes:
@@ -118,9 +118,11 @@ def many(
     kind, api_version = resource.list_kind or f"{resource.kind}List", resource.api_version
     if resource.crd:  # as a real server writes it for custom resources only
         list_metadata = {"continue": "", **list_metadata}
-    cut = 0 if resource.crd else head_bytes(resource)
     raws = (outward(resource, entry) for entry in entries)
-    body = b",".join(b"{" + raw[cut:] if cut else raw for raw in raws)
+    if not resource.crd:
+        first = f'{{"apiVersion":"{api_version}","kind":"{resource.kind}",'.encode()
+        raws = (_without_kind(raw, first) for raw in raws)
+    body = b",".join(raws)
     head = encode({"kind": kind, "apiVersion": api_version, "metadata": list_metadata})
     return head[:-1] + b',"items":[' + body + b"]}"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import itertools
 import json
 import ssl
 
@@ -139,6 +140,17 @@ async def test_stopping_ends_watches(client):
     answer = await client.session.get(f"{client.cluster.server}{MAPS}?watch=1")
     client.cluster._handler.stop_watches()
     assert await asyncio.wait_for(answer.read(), HANGS_S) == b""
+
+
+async def test_a_list_is_json_in_whatever_order_its_objects_were_written(client):
+    head = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}}
+    orders = list(itertools.permutations((*head, "metadata")))
+    for number, keys in enumerate(orders):
+        whole = head | config_map(f"a{number}")
+        await client("POST", MAPS, {key: whole[key] for key in keys}, 201)
+    _, found = await client("GET", MAPS, code=200)
+    kept = [(sorted(one), one["data"]) for one in found["items"]]
+    assert kept == [(["data", "metadata"], {"a": "1"})] * len(orders)
 
 
 async def test_pages_hold_every_object_once(client):
