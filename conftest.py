@@ -11,10 +11,11 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
-from tests.property.seeds import SEED
+from tests.property.seeds import SEED, times
 
 hypothesis.settings.register_profile(
     "quorate",
+    max_examples=times(500),
     deadline=None,  # no test measures time
     derandomize=False,  # the seed of the run decides, see pytest_configure
     database=None,  # what failed in an earlier run is not drawn again by itself

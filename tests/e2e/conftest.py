@@ -5,7 +5,6 @@ Each test has nodes and namespaces of its own and leaves none behind.
 """
 
 import itertools
-import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from tests.e2e.harness.relay import Relay
 from tests.e2e.harness.scheduler import Quorate, Replicas
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
 from tests.e2e.harness.world import World, wait_for
+from tests.property.seeds import SEED
 from tools.controlplane import Access, ApiError
 
 __all__ = ["cluster"]
@@ -97,10 +97,8 @@ def apart(cluster, beside) -> Iterator[World]:
 
 @pytest.fixture
 def chance() -> random.Random:
-    """The test's randomness; its seed is printed, and can be given."""
-    seed = int(os.environ.get("QUORATE_CHAOS_SEED") or int.from_bytes(os.urandom(4)))
-    print(f"QUORATE_CHAOS_SEED={seed}")
-    return random.Random(seed)
+    """The test's randomness, from the seed of the run."""
+    return random.Random(SEED)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The real control plane, quorate as it is shipped, a tenant who means ill and one who does not."""
 
 import itertools
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -16,11 +15,11 @@ from tests.hostile.harness.devices import make_devices
 from tests.hostile.harness.faulty_server import Faulty
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import SHIPPED_LEASE, Target
+from tests.property.seeds import times
 
 __all__ = ["cluster"]
 
-LONG = os.environ.get("QUORATE_HOSTILE_LONG", "") not in ("", "0")
-NODES = 2_000 if LONG else 200
+NODES = times(1_000)
 _numbers = itertools.count()
 
 
@@ -43,7 +42,7 @@ def furnished(cluster):
     """The cluster with nodes, devices and Volcano's API."""
     install_volcano(cluster)
     cluster.create_nodes(NODES, annotations={}, labels=lambda i: {"zone": f"z{i % 4}"})
-    make_devices(cluster, [f"node-{i}" for i in range(64 if LONG else 8)])
+    make_devices(cluster, [f"node-{i}" for i in range(times(40))])
     return cluster
 
 

@@ -7,10 +7,10 @@ from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.strategies import OBJECTS
 from tests.hostile.harness.target import Target
-from tests.property.seeds import SEED, number
+from tests.property.seeds import SEED, times
 
 pytestmark = pytest.mark.explore
-EXAMPLES = number("QUORATE_HOSTILE_EXAMPLES", 30)
+EXAMPLES = times(30)
 
 
 class Shown(list):

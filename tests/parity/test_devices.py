@@ -17,7 +17,7 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import verdicts
 from quorate.core.turn.cycle import members_of
-from tests.property.seeds import first, kept, number
+from tests.property.seeds import first, kept, times
 from tools.oracle import Oracle, OracleError
 from tools.parity.compare import (
     cut_short,
@@ -30,8 +30,8 @@ from tools.parity.devices import draw_device_case
 from tools.parity.ours import SCHEDULER, answer, changes_of
 from tools.parity.seeded import Seeded
 
-CASES = number("QUORATE_PARITY_DEVICE_CASES", 500)
-FIRST_SEED = number("QUORATE_PARITY_DEVICES_FIRST_SEED", first("devices"))
+CASES = times(2_500)
+FIRST_SEED = first("devices")
 BLOCK = 500
 CUT_SHORT_MAX = BLOCK // 100
 """Of 5,000 cases about one is cut short, so a block has more of them only if a search is worse."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.rules.table import KUBE_FILTERS, KUBE_SCORES
-from tests.property.seeds import first, kept, number
+from tests.property.seeds import first, kept, times
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.checking import check_seeds, differs
@@ -21,8 +21,8 @@ from tools.parity.ours import answer
 from tools.parity.tables import profile_of
 
 T = TypeVar("T")
-CASES = number("QUORATE_PARITY_CASES", 2000)
-FIRST_SEED = number("QUORATE_PARITY_FIRST_SEED", first("parity"))
+CASES = times(10_000)
+FIRST_SEED = first("parity")
 BLOCK = 1000
 _ELSEWHERE = ("DynamicResources", "NodeDeclaredFeatures")
 """Rules and scores that test_devices draws cases for."""

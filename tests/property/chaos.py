@@ -172,14 +172,14 @@ class Hit(NamedTuple):
         return f"{target_of(self.code)} at call {self.place} in world {self.number}"
 
 
-def hits(run, found, chance, count=None):
-    """Draw functions to hit; all of them if ``count`` is None.
+def hits(run, found, chance, count):
+    """Draw so many functions to hit.
 
     Of two worlds that call a function the smaller one is played: a few worlds cost as much as all
     others together.
     """
     codes = sorted(found, key=lambda code: (target_of(code), code.co_firstlineno))
-    chosen = codes if count is None else chance.sample(codes, min(count, len(codes)))
+    chosen = chance.sample(codes, min(count, len(codes)))
     for code in chosen:
         number, times, _ = min(chance.choices(found[code], k=2), key=lambda world: world[2])
         yield Hit(code, number, chance.randint(1, times))

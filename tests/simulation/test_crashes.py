@@ -4,10 +4,11 @@ import pytest
 
 from quorate.simulate.faults import STAGES, Profile
 from quorate.simulate.run import run
-from tests.property.seeds import number
+from tests.property.seeds import times
 
 SEEDS = (4, 9, 23)
-EACH = number("QUORATE_CRASH_EACH", 41)
+EACH = 415 // times(25)
+"""Requests from one crash to the next."""
 
 
 def run_with_crash(seed, number, stage):

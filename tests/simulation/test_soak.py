@@ -9,10 +9,10 @@ import pytest
 
 from quorate.simulate.run import run
 from quorate.simulate.soak import soak
-from tests.property.seeds import first, kept, number
+from tests.property.seeds import first, kept, times
 
-SEEDS = number("QUORATE_SIMULATION_SEEDS", 48)
-THEMED_SEEDS = SEEDS // 2
+SEEDS = times(80)
+THEMED_SEEDS = times(120)
 FIRST_SEED = first("simulation")
 
 
@@ -39,7 +39,7 @@ def test_with_themes_every_kind_of_fault_and_of_check_occurs_and_no_promise_is_b
     assert len(summary.checks) >= 10
 
 
-@pytest.mark.parametrize("seed", range(7, 12))
+@pytest.mark.parametrize("seed", [7, 8])
 def test_the_same_seed_is_the_same_run(seed):
     assert run(seed) == run(seed)
 

@@ -7,11 +7,10 @@ from quorate.simulate.soak import Summary
 from quorate.simulate.themes.neighbours import Neighbours
 from quorate.simulate.themes.table import THEMES
 from quorate.simulate.themes.topology import Topology
-from tests.property.seeds import number
 
 SEEDS_MAX = 60
 # Kept while the gaps that docs/maintainers/simulation.md names are open: fresh ones may meet them.
-_FIRST = number("QUORATE_THEMES_FIRST_SEED", 1539658464)
+_FIRST = 1539658464
 
 
 @pytest.mark.parametrize("name", THEMES)

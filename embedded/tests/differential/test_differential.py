@@ -1,11 +1,8 @@
 """Sequences of requests, sent to a real API server and to the embedded one, get the same answers.
 
-QUORATE_DIFFERENTIAL_EXAMPLES sets how many sequences, others in each run; without it the run is
-short and always the same, because fresh sequences still show rare differences.
+The same sequences in each run, because fresh ones still show rare differences:
 ``python -m embedded.tests.differential.explore`` looks for them without stopping at the first.
 """
-
-import os
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,8 +11,7 @@ from embedded.tests.differential.accepted.differences import ACCEPTED, Accepted,
 from embedded.tests.differential.playing import Exchange, play
 from embedded.tests.differential.sequences import sequences
 
-EXAMPLES = os.environ.get("QUORATE_DIFFERENTIAL_EXAMPLES", "")
-pytestmark = pytest.mark.timeout(0 if EXAMPLES else 300)
+pytestmark = pytest.mark.timeout(300)
 
 
 def story(done: list[Exchange]) -> str:
@@ -25,8 +21,8 @@ def story(done: list[Exchange]) -> str:
 
 
 @settings(
-    max_examples=int(EXAMPLES or 1000),
-    derandomize=not EXAMPLES,
+    max_examples=600,
+    derandomize=True,
     database=None,
     deadline=None,
     print_blob=False,

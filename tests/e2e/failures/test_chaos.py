@@ -1,7 +1,5 @@
 """The scheduler is killed while gangs commit, again and again: no gang is ever left in part."""
 
-import os
-
 import pytest
 
 from tests.e2e.harness.faults import kill_in_mid_commit
@@ -10,15 +8,13 @@ from tools.embedded import Embedded
 
 pytestmark = pytest.mark.explore
 
-KILLS = int(os.environ.get("QUORATE_CHAOS_KILLS", "0"))
 KILLS_ON = {Cluster: 30, Embedded: 4}
 """The real control plane decides; on the embedded one this is a part of the quick tests."""
 
 
 @pytest.mark.timeout(900)
 def test_no_gang_is_left_in_part_when_the_scheduler_is_killed_in_mid_commit(apart, beside, chance):
-    kills = KILLS or KILLS_ON[type(apart.cluster)]
-    done = kill_in_mid_commit(apart, beside, chance, kills)
+    done = kill_in_mid_commit(apart, beside, chance, KILLS_ON[type(apart.cluster)])
     print(
         f"{done.kills} kills, {done.torn} in mid-commit, "
         f"slowest recovery {done.slowest_s:.1f} s, 0 in part"

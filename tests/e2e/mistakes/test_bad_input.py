@@ -2,14 +2,13 @@
 
 import copy
 import json
-import subprocess
 import time
 
 import pytest
 import yaml
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.scheduler import CONFIG, command_line
+from tests.e2e.harness.scheduler import CONFIG
 from tests.e2e.harness.world import SIGS, gang_pods, pod, pod_group, wait_for
 from tools.controlplane import ApiError
 from tools.controlplane.process import free_port
@@ -202,57 +201,6 @@ def test_requests_beyond_any_number_are_held_with_a_reason(world):
     assert world.bound() == 2
 
 
-def run(*args: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        command_line(*args), capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def test_a_bad_configuration_stops_the_start_with_file_line_field_and_remedy(tmp_path):
-    path = tmp_path / "quorate.yaml"
-    path.write_text(
-        "apiVersion: quorate.dev/v1alpha1\n"
-        "kind: SchedulerConfiguration\n"
-        "schedulerName: [quorate]\n"
-        "backoffSeconds: soon\n"
-        "leaderElection:\n"
-        "  leaseDurationSeconds: 5\n"
-        "  renewDeadlineSeconds: 10\n"
-    )
-    done = run("run", "--config", str(path))
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    for expected in (
-        f"{path}:3",
-        "schedulerNames",
-        f"{path}:4",
-        "backoffSeconds",
-        "leaderElection.renewDeadlineSeconds",
-    ):
-        assert expected in done.stderr
-    print(done.stderr)
-
-
-@pytest.mark.parametrize("text", ["", "[1, 2]", "a: [", "\x00", "a: &a [*a]"])
-def test_a_file_that_is_no_configuration_stops_the_start(tmp_path, text):
-    path = tmp_path / "quorate.yaml"
-    path.write_text(text)
-    done = run("run", "--config", str(path))
-    assert done.returncode == 2
-    assert str(path) in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("command", [["run"], ["why", "x"], ["gangs"]])
-def test_a_kubeconfig_that_does_not_exist_is_one_line_and_exit_code_2(tmp_path, command):
-    done = run(*command, "--kubeconfig", str(tmp_path / "none"))
-    assert done.returncode == 2
-    assert done.stderr.startswith("Error: ")
-    assert str(tmp_path / "none") in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.fixture
 def dead_end(cluster, tmp_path) -> str:
     """A kubeconfig of a server that nobody is."""
@@ -262,16 +210,6 @@ def dead_end(cluster, tmp_path) -> str:
     path = tmp_path / "dead.yaml"
     path.write_text(text)
     return str(path)
-
-
-@pytest.mark.parametrize("command", [["why", "x"], ["gangs"]])
-def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_code_2(dead_end, command):
-    started_s = time.monotonic()
-    done = run(*command, "--kubeconfig", dead_end)
-    assert done.returncode == 2
-    assert done.stderr.startswith("Error: ")
-    assert len(done.stderr.splitlines()) == 1
-    assert time.monotonic() - started_s < 30
 
 
 def test_a_scheduler_without_a_cluster_says_so_in_readyz_and_stops_when_told(

@@ -1,17 +1,15 @@
 """Storms: as many objects, and as often, as the API server takes them."""
 
-import os
-
 from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group
 from tests.hostile.catalogue.groups import by_labels
 from tests.hostile.catalogue.rows import Catalogue
 from tests.hostile.harness.attacker import Attacker
+from tests.property.seeds import times
 
 STORMS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}
-LONG = os.environ.get("QUORATE_HOSTILE_LONG", "") not in ("", "0")
-GANGS = 10_000 if LONG else 300
-SPECS = 5_000 if LONG else 500
+GANGS = times(1_500)
+SPECS = times(2_500)
 
 
 @STORMS.attack("Insufficient cpu")

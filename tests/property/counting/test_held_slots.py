@@ -98,7 +98,7 @@ class Bounded(Watched):
 
 
 def test_no_more_is_held_than_the_operator_allows_in_any_world():
-    @profile(400)
+    @profile(800)
     @given(scripts())
     def run(script):
         Bounded().run(script)

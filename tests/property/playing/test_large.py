@@ -1,9 +1,4 @@
-"""Worlds that reach a bound of the core at its real value: nothing is lost below it or above it.
-
-``QUORATE_LARGE=all`` plays those too that take ten seconds.
-"""
-
-import os
+"""Worlds that reach a bound of the core at its real value: nothing is lost below it or above it."""
 
 import pytest
 
@@ -11,7 +6,11 @@ from tests.property.seeds import SEED
 from tests.property.worlds import large
 
 SLOW = {"many_classes", "many_selectors"}
-PLAYED = [name for name in large.BUILDERS if os.environ.get("QUORATE_LARGE") or name not in SLOW]
+"""They take ten seconds each."""
+PLAYED = [
+    pytest.param(name, marks=[pytest.mark.explore] if name in SLOW else ())
+    for name in large.BUILDERS
+]
 
 
 @pytest.mark.parametrize("name", PLAYED)

@@ -7,7 +7,7 @@ of the shell, and the objects that lint cannot know: claims that are bound, name
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.core.model import Namespace
@@ -18,6 +18,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.property.fresh import fresh
 from tests.unit.lint.world import X_LABEL, group, job, lint, node
 
 ZONE, HOST, NOWHERE = "zone", "kubernetes.io/hostname", "rack"
@@ -184,7 +185,7 @@ def linted(world):
 
 
 @given(worlds())
-@settings(max_examples=150, deadline=None)
+@fresh(300)
 def test_what_the_scheduler_places_is_never_called_impossible(world):
     """B1: a gang with affinity to itself, in a namespace that does not exist yet."""
     started, findings = placed(world), linted(world)

@@ -4,7 +4,6 @@ Each run draws other functions, calls and worlds; ``QUORATE_CHAOS=all`` hits eve
 worlds reach. See ``chaos`` for the method. What failed once is kept in ``kept_seeds.toml``.
 """
 
-import os
 import random
 
 import pytest
@@ -30,7 +29,7 @@ def test_the_worlds_reach_most_of_the_core(found):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_one_function_raises_costs_what_met_it(found, part):
-    drawn = list(chaos.hits(SEED, found, random.Random(f"chaos {SEED}"), count()))
+    drawn = list(chaos.hits(SEED, found, random.Random(f"chaos {SEED}"), times(300)))
     problems = [chaos.failure_of(SEED, hit) for hit in drawn[part::PARTS]]
     failed = [problem for problem in problems if problem]
     said = f"{len(failed)} of {len(problems)} of seed {SEED}:"
@@ -43,16 +42,11 @@ def test_what_once_cost_more_than_what_met_it(run, number, name, place):
     assert hit is None or chaos.failure_of(run, hit) == ""
 
 
-def count():
-    """How many functions to hit; None: all."""
-    return None if os.environ.get("QUORATE_CHAOS") == "all" else times(300)
-
-
 def test_a_defect_that_nobody_contains_is_seen(found):
     """A scheduler that contains nothing fails at nearly every hit of what it decides with."""
     codes = [code for code in found if chaos.target_of(code).module == "core/turn/cycle.py"]
     bare = {code: found[code] for code in codes}
-    hits = list(chaos.hits(SEED, bare, random.Random(SEED)))
+    hits = list(chaos.hits(SEED, bare, random.Random(SEED), len(bare)))
     seen = [chaos.failure_of(SEED, hit, contained=False) for hit in hits]
     assert len(hits) > 5
     assert all(problem.startswith("escapes") for problem in seen)

@@ -55,6 +55,34 @@ def test_a_wrong_file(capsys, files, words, option, file):
     assert file in refused(capsys, *words, option, file)
 
 
+@pytest.mark.parametrize("file", [*FILES, "folder", "missing"])
+def test_a_file_that_is_no_configuration_stops_the_start(capsys, files, file):
+    assert file in refused(capsys, "run", "--config", file)
+
+
+def test_a_bad_configuration_stops_the_start_with_file_line_field_and_remedy(capsys, files):
+    (files / "bad.yaml").write_text(
+        "apiVersion: quorate.dev/v1alpha1\n"
+        "kind: SchedulerConfiguration\n"
+        "schedulerName: [quorate]\n"
+        "backoffSeconds: soon\n"
+        "leaderElection:\n"
+        "  leaseDurationSeconds: 5\n"
+        "  renewDeadlineSeconds: 10\n"
+    )
+    assert command("run", "--config", "bad.yaml") == 2
+    out, err = capsys.readouterr()
+    assert not out
+    for expected in (
+        "bad.yaml:3",
+        "schedulerNames",
+        "bad.yaml:4",
+        "backoffSeconds",
+        "leaderElection.renewDeadlineSeconds",
+    ):
+        assert expected in err
+
+
 @pytest.mark.parametrize("words", ASKING, ids=lambda words: words[0])
 def test_a_context_that_is_not_there(capsys, files, words):
     config = kubeconfig(files, "http://127.0.0.1:1")
