@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
+from quorate.cli import main
 from tools.controlplane.process import free_port
 
-__all__ = ["command_line", "free_port", "in_ci", "manifests", "skip_or_fail", "wait_for"]
+__all__ = ["call", "command_line", "free_port", "in_ci", "manifests", "skip_or_fail", "wait_for"]
 HANGS_S = 60.0
 """A limit of a wait that only a hang reaches."""
 
@@ -50,6 +53,19 @@ def command_line(*args: str) -> list[str]:
     return [sys.executable, "-m", "quorate.cli", *args]
 
 
+def call(*args: str) -> int:
+    """Run a command line in this process; return its exit code.
+
+    It has a thread of its own, as its event loop must not be that of pytest.
+    """
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main.call(args)))
+    thread.start()
+    thread.join()
+    return codes[0]
+
+
+@functools.cache
 def manifests(*args: str) -> str:
     """Return what ``quorate manifests`` prints."""
     done = subprocess.run(

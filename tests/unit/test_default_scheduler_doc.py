@@ -10,7 +10,7 @@ import yaml
 from quorate.cli.commands.manifests import render
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.shell.configuration import config
-from tests.unit.cli.api_server import command
+from tools.testing import call
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "operators" / "default-scheduler.md").read_text()
@@ -57,5 +57,5 @@ def test_the_token_is_that_of_the_manifests_account():
 
 @pytest.mark.parametrize("line", re.findall(r"quorate (manifests[^|`]*)", DOCS))
 def test_the_documented_commands_are_calls(line, capsys):
-    assert command(*shlex.split(line)) == 0
+    assert call(*shlex.split(line)) == 0
     capsys.readouterr()

@@ -1,14 +1,15 @@
 """What an e2e test does to a cluster and looks at: a namespace, nodes, manifests, pods, reasons."""
 
+import io
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from itertools import chain, zip_longest
 
 from tools.controlplane import Access, ApiError
-from tools.testing import wait_for
+from tools.testing import call, command_line, wait_for
 
 X_K8S = "scheduling.x-k8s.io/v1alpha1"
 SIGS = "scheduling.sigs.k8s.io/v1alpha1"
@@ -217,16 +218,20 @@ class World:
 
     def quorate_cli(self, *args: str) -> subprocess.CompletedProcess:
         """Run the command line as a user would, with the administrator's kubeconfig."""
-        command = [sys.executable, "-m", "quorate.cli", *args]
-        command += ["--kubeconfig", str(self.cluster.kubeconfig)]
-        command += ["--config", str(self.quorate.config_file)]
+        command = command_line(*args, *self._options())
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def _options(self) -> list[str]:
+        """Return which cluster and which configuration a command is about."""
+        files = (self.cluster.kubeconfig, self.quorate.config_file)
+        return [f"--kubeconfig={files[0]}", f"--config={files[1]}"]
 
     def why(self, name: str) -> dict:
         """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods."""
-        done = self.quorate_cli("why", name, "-n", self.namespace, "-o", "json")
-        assert done.returncode == 0, done.stderr
-        said = json.loads(done.stdout)
+        options = ("-n", self.namespace, "-o", "json", *self._options())
+        with redirect_stdout(io.StringIO()) as out:
+            assert call("why", name, *options) == 0
+        said = json.loads(out.getvalue())
         gangs = said["items"] if said["kind"] == "GangList" else [said]
         return max(gangs, key=lambda gang: gang["members"]["total"])
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import yaml
 from aiohttp import web
 
-from quorate.cli.main import call
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
 from tests.servers import take_who_waits
@@ -26,15 +25,6 @@ def listing(*items):
 
 def status(code, reason, message):
     return code, {"kind": "Status", "code": code, "reason": reason, "message": message}
-
-
-def command(*args: str) -> int:
-    """Run a command line in a thread of its own, as its event loop must not be that of pytest."""
-    codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(call(args)))
-    thread.start()
-    thread.join()
-    return codes[0]
 
 
 class ApiServer:

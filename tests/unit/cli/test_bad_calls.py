@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from tests.unit.cli.api_server import command, kubeconfig
-from tools.testing import HANGS_S
+from tests.unit.cli.api_server import kubeconfig
+from tools.testing import HANGS_S, call
 
 ASKING = (["gangs"], ["why", "x"], ["nodes"])
 FILES = {
@@ -37,7 +37,7 @@ def refused(capsys, *args):
         done = subprocess.run(line, capture_output=True, text=True, timeout=HANGS_S, check=False)
         code, out, err = done.returncode, done.stdout, done.stderr
     else:
-        code = command(*args)
+        code = call(*args)
         out, err = capsys.readouterr()
     assert code == 2, args
     summary = "0 errors, 0 warnings in 0 objects of 0 files\n"  # what lint found before, and after
@@ -70,7 +70,7 @@ def test_a_bad_configuration_stops_the_start_with_file_line_field_and_remedy(cap
         "  leaseDurationSeconds: 5\n"
         "  renewDeadlineSeconds: 10\n"
     )
-    assert command("run", "--config", "bad.yaml") == 2
+    assert call("run", "--config", "bad.yaml") == 2
     out, err = capsys.readouterr()
     assert not out
     for expected in (

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from quorate.lint.rules import NAMES
-from tests.unit.cli.api_server import command
 from tests.unit.lint.operators import train_job, worker_set
 from tests.unit.lint.world import group, job, labelled
+from tools.testing import call
 
 ROOT = Path(__file__).resolve().parents[3]
 SHAPE = """\
@@ -29,7 +29,7 @@ def lint(tmp_path, capsys, monkeypatch):
 
     def run(objects, *args):
         Path("f.yaml").write_text(yaml.safe_dump_all(objects, sort_keys=False))
-        code = command("lint", *(args or ["f.yaml"]))
+        code = call("lint", *(args or ["f.yaml"]))
         return code, *capsys.readouterr()
 
     return run
@@ -196,7 +196,7 @@ def test_folders_and_files_together(lint, tmp_path):
 def test_unreadable_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, text, said):
     monkeypatch.chdir(tmp_path)
     Path("f.yaml").write_text(text)
-    assert command("lint", "f.yaml", "-o", "json") == 2
+    assert call("lint", "f.yaml", "-o", "json") == 2
     out, err = capsys.readouterr()
     report = json.loads(out)
     assert (report["findings"], report["objects"]) == ([], 0)
@@ -254,5 +254,5 @@ def test_a_shape_by_name_and_one_that_is_none(lint):
 
 def test_the_examples_are_clean(capsys):
     folders = [str(ROOT / "examples"), str(ROOT / "tests" / "e2e" / "manifests")]
-    assert command("lint", "--strict", *folders) == 0
+    assert call("lint", "--strict", *folders) == 0
     assert "0 errors, 0 warnings" in capsys.readouterr().out

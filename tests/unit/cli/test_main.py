@@ -15,9 +15,9 @@ import yaml
 from quorate import __version__
 from quorate.cli import main
 from quorate.cli.show.progress import PATIENCE_S, Progress
-from tests.unit.cli.api_server import ApiServer, command, kubeconfig, serving
+from tests.unit.cli.api_server import ApiServer, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
-from tools.testing import HANGS_S
+from tools.testing import HANGS_S, call
 
 COMMANDS = (
     "up",
@@ -42,7 +42,7 @@ def quorate(capsys, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
 
     def run(*args):
-        code = command(*args)
+        code = call(*args)
         return code, *capsys.readouterr()
 
     return run

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from quorate.cli import processes
-from tests.unit.cli.api_server import command
+from tools.testing import call
 
 WAITS = """
 import signal, time
@@ -52,7 +52,7 @@ def test_a_recording_of_one_among_several_names_them_and_leaves_no_file(
     up, run = start("quorate", "up"), start("quorate", "run")
     monkeypatch.chdir(tmp_path)
     for args in ((), ("--output", "q.recording")):
-        assert command("record", *args) == 2
+        assert call("record", *args) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert f"{up} (up in {tmp_path})" in err

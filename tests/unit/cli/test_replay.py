@@ -18,9 +18,8 @@ from quorate.shell.apis import api_words
 from quorate.shell.recording import file_format as recording
 from quorate.shell.recording.file_format import Begin, Observed, Planned, Stopped, Verified
 from quorate.shell.recording.recorder import Recorder
-from tests.unit.cli.api_server import command
 from tests.unit.core.world import World, binds_of
-from tools.testing import HANGS_S
+from tools.testing import HANGS_S, call
 
 
 class Told:
@@ -78,7 +77,7 @@ def replay(path, capsys):
         if change is not None:
             records = [change(record) for record in recording.read(path)]
             recording.write(path, [recording.frame(one) for one in records if one is not None])
-        code = command("replay", str(path), *args)
+        code = call("replay", str(path), *args)
         return code, *capsys.readouterr()
 
     return run
@@ -205,7 +204,7 @@ def test_other_versions_and_early_ends_are_said(replay):
 
 def test_files_that_cannot_be_replayed_are_one_line(path, capsys):
     def error():
-        assert command("replay", str(path)) == 2
+        assert call("replay", str(path)) == 2
         out, err = capsys.readouterr()
         assert out == ""
         assert len(err.splitlines()) == 1

@@ -1,6 +1,7 @@
 import pytest
 
-from tests.unit.cli.api_server import command, kubeconfig
+from tests.unit.cli.api_server import kubeconfig
+from tools.testing import call
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +16,7 @@ def quorate(cluster, tmp_path, capsys):
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
 
     def run(*args):
-        code = command(*args, "--kubeconfig", config)
+        code = call(*args, "--kubeconfig", config)
         return code, *capsys.readouterr()
 
     return run

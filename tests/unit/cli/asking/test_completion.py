@@ -13,8 +13,8 @@ import pytest
 from quorate.cli.asking import offers
 from quorate.cli.asking.selection import SORT_PATHS
 from quorate.cli.show.survey_result import STATES
-from tests.unit.cli.api_server import command, kubeconfig, serving, small_cluster
-from tools.testing import HANGS_S
+from tests.unit.cli.api_server import kubeconfig, serving, small_cluster
+from tools.testing import HANGS_S, call
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -123,7 +123,7 @@ def test_bash_takes_the_script_and_offers_files_only_where_a_file_is_meant(clust
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script_that_asks_quorate(capsys, shell):
-    assert command("completion", shell) == 0
+    assert call("completion", shell) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert out.startswith(("# quorate completion for", "#compdef quorate"))
@@ -133,12 +133,12 @@ def test_each_shell_has_a_script_that_asks_quorate(capsys, shell):
 @pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
 def test_no_option_writes_into_start_up_files(capsys, option):
     """Finding B13: --install-completion wrote into ~/.bashrc without asking."""
-    assert command(option) == 2
+    assert call(option) == 2
     assert "No such option" in capsys.readouterr().err
 
 
 def test_a_shell_that_has_no_script_is_one_line(capsys):
-    assert command("completion", "powershell") == 2
+    assert call("completion", "powershell") == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "'bash', 'zsh', 'fish'" in err

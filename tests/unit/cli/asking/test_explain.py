@@ -14,12 +14,12 @@ from pocketkube.server import tls
 from tests.unit.cli.api_server import (
     NODES,
     ApiServer,
-    command,
     kubeconfig,
     serving,
     small_cluster,
     status,
 )
+from tools.testing import call
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_what_is_no_name(quorate, name):
 
 
 def failing(capsys, *args):
-    assert command("gangs", *args) == 2
+    assert call("gangs", *args) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("Error: ")
@@ -201,7 +201,7 @@ def test_a_certificate_of_an_unknown_authority(tmp_path, capsys):
         assert "certificate-authority of the kubeconfig's cluster." in said
         trusting = {"certificate-authority": str(tmp_path / "ca.crt")}
         config = kubeconfig(tmp_path, server.url, **trusting)
-        assert command("gangs", "--kubeconfig", config) == 0
+        assert call("gangs", "--kubeconfig", config) == 0
 
 
 def test_tls_where_the_server_speaks_plain_http(tmp_path, capsys):

@@ -13,7 +13,6 @@ from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     PODS,
     X_GROUPS,
-    command,
     group,
     kubeconfig,
     listing,
@@ -21,6 +20,7 @@ from tests.unit.cli.api_server import (
     serving,
     small_cluster,
 )
+from tools.testing import call
 
 
 def ended(name, group_name, phase):
@@ -273,7 +273,7 @@ def test_an_api_server_that_accepts_and_never_answers_is_told_within_the_timeout
     with serving(server):
         config = kubeconfig(tmp_path, server.url)
         for words in (["gangs"], ["why", "train"]):
-            code = command(*words, "--kubeconfig", config, "--request-timeout", "300ms")
+            code = call(*words, "--kubeconfig", config, "--request-timeout", "300ms")
             out, err = capsys.readouterr()
             assert (code, out) == (2, "")
             assert err == (

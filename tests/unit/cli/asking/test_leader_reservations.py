@@ -10,7 +10,6 @@ import pytest
 from tests.unit.cli.api_server import (
     LEASE,
     PODS,
-    command,
     kubeconfig,
     listing,
     pod,
@@ -18,6 +17,7 @@ from tests.unit.cli.api_server import (
     small_cluster,
     status,
 )
+from tools.testing import call
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/team/events"
 NOTE = "room for 1 replacement is held until 12:03:04 UTC on node n1"
@@ -46,7 +46,7 @@ def why(tmp_path, capsys):
     def run(server, name, form="json"):
         with serving(server):
             config = kubeconfig(tmp_path, server.url, namespace="team")
-            assert command("why", name, "-o", form, "--kubeconfig", config) == 0
+            assert call("why", name, "-o", form, "--kubeconfig", config) == 0
         out, err = capsys.readouterr()
         assert err == ""
         return json.loads(out) if form == "json" else out

@@ -11,7 +11,6 @@ from tests.unit.cli.api_server import (
     NODES,
     PODS,
     X_GROUPS,
-    command,
     group,
     kubeconfig,
     listing,
@@ -20,6 +19,7 @@ from tests.unit.cli.api_server import (
     serving,
     small_cluster,
 )
+from tools.testing import call
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 MISSPELT = "scheduling.x-k8s.io/podgroup"
@@ -90,7 +90,7 @@ def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
 ):
     """Finding B2: the gang was absent from ``quorate gangs -A``."""
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
-    assert command("gangs", "--kubeconfig", config) == 0
+    assert call("gangs", "--kubeconfig", config) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     (found,) = [row for row in rows if row[0] == "defsched"]
     assert found[1:4] == ["Waiting", "0/4", "4"]
@@ -146,7 +146,7 @@ def test_pods_and_workloads_of_another_scheduler_are_no_strangers(cluster, tmp_p
     """Finding B2: ``why`` of such a pod said that no pod of ours has this name."""
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
     for name in ("pod/both-1", "both-1"):
-        assert command("why", name, "--kubeconfig", config) == 1
+        assert call("why", name, "--kubeconfig", config) == 1
         assert capsys.readouterr().err.endswith(
             "both-1 in namespace team is not quorate's: schedulerName is default-scheduler. "
             "See: quorate gangs -A --pods\n"
