@@ -55,9 +55,10 @@ def test_a_wrong_file(capsys, files, words, option, file):
     assert file in refused(capsys, *words, option, file)
 
 
-@pytest.mark.parametrize("file", [*FILES, "folder", "missing"])
-def test_a_file_that_is_no_configuration_stops_the_start(capsys, files, file):
-    assert file in refused(capsys, "run", "--config", file)
+@pytest.mark.parametrize("text", ["", "[1, 2]", "a: [", "\x00", "a: &a [*a]"])
+def test_a_file_that_is_no_configuration_stops_the_start(capsys, files, text):
+    (files / "quorate.yaml").write_text(text)
+    assert "quorate.yaml" in refused(capsys, "run", "--config", "quorate.yaml")
 
 
 def test_a_bad_configuration_stops_the_start_with_file_line_field_and_remedy(capsys, files):
@@ -73,6 +74,7 @@ def test_a_bad_configuration_stops_the_start_with_file_line_field_and_remedy(cap
     assert call("run", "--config", "bad.yaml") == 2
     out, err = capsys.readouterr()
     assert not out
+    assert "Traceback" not in err
     for expected in (
         "bad.yaml:3",
         "schedulerNames",
