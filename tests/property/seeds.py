@@ -12,6 +12,8 @@ import random
 import tomllib
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 _HERE = Path(__file__).parent
 _KEPT = _HERE / "kept_seeds.toml"
 SEED = int(os.environ.setdefault("QUORATE_SEED", (_HERE.parent / "seed").read_text().strip()))
@@ -20,6 +22,15 @@ SEED = int(os.environ.setdefault("QUORATE_SEED", (_HERE.parent / "seed").read_te
 def times(count: int) -> int:
     """Return how many of ``count`` draws are made: a fifth, or ``QUORATE_TIMES`` as many."""
     return max(1, round(count * float(os.environ.get("QUORATE_TIMES", "0.2"))))
+
+
+def drawn(examples: int) -> settings:
+    """Return settings, a decorator, for ``times`` so many examples of a property.
+
+    What else holds for all properties is in the profile of the root ``conftest.py``.
+    """
+    slow = [HealthCheck.too_slow, HealthCheck.large_base_example]
+    return settings(max_examples=times(examples), suppress_health_check=slow)
 
 
 def first(of: str) -> int:

@@ -10,7 +10,8 @@ from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.model import Owner
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import Play, scripts
 from tests.unit.core.world import World, binds_of, key
 
 OWNER = Owner("batch/v1", "Job", "j")
@@ -65,7 +66,7 @@ class Watched(Play):
 
 
 def test_what_is_held_is_free_and_for_gangs_that_go_on_and_not_for_longer_than_its_time():
-    @profile(120)
+    @drawn(120)
     @given(scripts())
     def run(script):
         Watched().run(script)
@@ -98,7 +99,7 @@ class Bounded(Watched):
 
 
 def test_no_more_is_held_than_the_operator_allows_in_any_world():
-    @profile(800)
+    @drawn(800)
     @given(scripts())
     def run(script):
         Bounded().run(script)
@@ -112,7 +113,7 @@ fresh_gangs = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(-1, 0)
 """Size, cpu, priority."""
 
 
-@profile(150)
+@drawn(150)
 @given(
     st.integers(1, 4),
     st.integers(2, 5),

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from quorate.core.check.invariants import check_all
 from quorate.core.model.changes import NodeChanged
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import Play, scripts
 
 
 class Checked(Play):
@@ -41,13 +42,13 @@ class Checked(Play):
         super().do_resize(number, spec)
 
 
-@profile(70)
+@drawn(70)
 @given(scripts())
 def test_nothing_is_found_after_any_move(script):
     Checked().run(script)
 
 
-@profile(100)
+@drawn(100)
 @given(scripts(without=("relabel", "foreign", "resize", "lose_node")))
 def test_nothing_is_found_at_rest_either(script):
     """Here nodes stay as they are, so that an overcommitted one would be found."""

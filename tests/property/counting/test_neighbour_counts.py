@@ -20,7 +20,7 @@ from quorate.core.model import (
     all_of,
     policy,
 )
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.counted import selectors_in_use
 
 NAMESPACES = ("red", "blue", "grey")
@@ -309,7 +309,7 @@ def held_in(thing):
     return sum(held_in(getattr(thing, name)) for name in names if name not in NOT_KEPT_BY_USE)
 
 
-@fresh(150)
+@drawn(150)
 @given(seeds)
 def test_counts_and_matches_by_change_equal_a_recount(seed):
     chance = random.Random(seed)
@@ -324,7 +324,7 @@ def test_counts_and_matches_by_change_equal_a_recount(seed):
                 check_sizes(town)
 
 
-@fresh(50)
+@drawn(50)
 @given(seeds)
 def test_nothing_is_left_of_pods_and_selectors_that_are_gone(seed):
     town = Town(random.Random(seed))
@@ -338,7 +338,7 @@ def test_nothing_is_left_of_pods_and_selectors_that_are_gone(seed):
     assert held_in(town.neighbours) == 0
 
 
-@fresh(100)
+@drawn(100)
 @given(seeds)
 def test_worth_a_look_are_at_least_those_that_match(seed):
     chance = random.Random(seed)

@@ -10,7 +10,7 @@ from hypothesis import given
 from quorate.core.cluster.labels.neighbours import Column
 from quorate.core.model import SpreadConstraint, all_of, policy
 from tests.property.counting.test_neighbour_counts import held_in
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.counted import columns_that_count, selectors_in_use
 from tests.unit.core.random_worlds import Play, scripts
 
@@ -84,7 +84,7 @@ def kept(play):
     return counts, set(selectors.values())
 
 
-@fresh(100)
+@drawn(100)
 @given(scripts())
 def test_counts_by_change_equal_a_recount_of_plain_pods(script):
     play = Play()
@@ -94,7 +94,7 @@ def test_counts_by_change_equal_a_recount_of_plain_pods(script):
             assert kept(play) == recounted(play)
 
 
-@fresh(30)
+@drawn(30)
 @given(scripts())
 def test_nothing_is_left_when_all_pods_are_gone(script):
     play = Play()
@@ -106,7 +106,7 @@ def test_nothing_is_left_when_all_pods_are_gone(script):
     assert held_in(neighbours) == 0
 
 
-@fresh(60)
+@drawn(60)
 @given(scripts(), st.sampled_from([0, 1, 3, 1_000]), st.sampled_from([0, 2, 6, 10_000]))
 def test_the_ledger_of_verification_says_the_same(script, books, cells):
     """Its books are opened early, so that they are kept by change; they read plain values."""

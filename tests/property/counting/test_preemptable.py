@@ -9,7 +9,7 @@ from hypothesis import given
 from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
 from quorate.core.cluster.priorities.preemptable import Preemptable
 from quorate.core.model import PodSpec, policy
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.random_worlds import seeds
 
 PRIORITIES = (-5, 0, 3, 7, 2**31)
@@ -25,7 +25,7 @@ def classes(chance):
     return [made.of(spec) for spec in specs]
 
 
-@fresh(150)
+@drawn(150)
 @given(seeds)
 def test_sums_kept_by_change_equal_a_recount(seed):
     chance = random.Random(seed)

@@ -10,7 +10,8 @@ from quorate.core.model import GangKey
 from quorate.core.model.changes import JournalFound, PodChanged
 from quorate.core.model.reasons import Reason
 from quorate.core.scheduler import Scheduler
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import Play, scripts
 
 LACK = ("Insufficient", "Too many pods")
 packings = st.sampled_from(["most-allocated", "least-allocated"])
@@ -73,7 +74,7 @@ def gang_facts(gang):
     return facts
 
 
-@profile(250)
+@drawn(250)
 @given(scripts(), packings)
 def test_counts_by_change_equal_a_recount(script, packing):
     play = Play(packing)
@@ -98,7 +99,7 @@ def minima_said(play: Play, key: GangKey) -> set[int | None]:
     return {one.min_count for one in said if one.key == key}
 
 
-@profile(400)
+@drawn(400)
 @given(scripts(without=("relabel",)), packings)
 def test_what_fits_at_rest_has_been_placed_so_no_wake_up_was_missed(script, packing):
     """A successor finds nothing to do.
@@ -116,7 +117,7 @@ def test_what_fits_at_rest_has_been_placed_so_no_wake_up_was_missed(script, pack
     assert [said for said in asked if len(said) < 2] == []
 
 
-@profile(150)
+@drawn(150)
 @given(scripts(without=("relabel",)))
 def test_no_gang_is_left_in_part(script):
     """Only a gang that was quorate once may be below min, unless somebody relabels what runs."""
@@ -132,7 +133,7 @@ def test_no_gang_is_left_in_part(script):
             assert len(bound) >= gang.min_count, gang.key
 
 
-@profile(100)
+@drawn(100)
 @given(scripts())
 def test_every_pod_is_in_exactly_one_place(script):
     play = Play()
@@ -168,7 +169,7 @@ def check_counts(blocker, nodes):
     assert sum(others) + max(lacks, default=0) <= nodes <= sum(others) + sum(lacks)
 
 
-@profile(60)
+@drawn(60)
 @given(scripts())
 def test_telling_everything_again_changes_no_plan(script):
     play = Play()

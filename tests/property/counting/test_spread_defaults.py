@@ -24,7 +24,7 @@ from quorate.core.model.selecting_objects import (
     Service,
     StatefulSet,
 )
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.counted import selectors_in_use
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.random_worlds import seeds
@@ -82,7 +82,7 @@ def move(chance, cluster, pods):
             cluster.apply(PodBound(f"u{number}", "n0"))
 
 
-@fresh(200)
+@drawn(200)
 @given(seeds)
 def test_constraints_selectors_and_touched_gangs_equal_a_recount(seed):
     chance = random.Random(seed)

@@ -26,7 +26,7 @@ from quorate.core.model.storage import (
     Volume,
     VolumeAttachment,
 )
-from tests.property.fresh import each_run
+from tests.property.seeds import drawn
 
 NODES, VOLUMES, CLAIMS = ("n0", "n1"), ("v0", "v1"), ("c0", "c1")
 DRIVERS = ("one.csi", "two.csi")
@@ -173,5 +173,5 @@ class Counts(RuleBasedStateMachine):
         assert held == disks
 
 
-Counts.TestCase.settings = settings(each_run(150), stateful_step_count=50)
+Counts.TestCase.settings = settings(drawn(150), stateful_step_count=50)
 TestCounts = Counts.TestCase

@@ -17,8 +17,9 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.property.placing.test_packing import node
+from tests.property.seeds import drawn
 from tests.unit.core.random_terms import random_terms
-from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
+from tests.unit.core.random_worlds import POD_LABELS, seeds
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 
@@ -101,7 +102,7 @@ def sequences_reach(room, demand, goal=None):
     return go(room, np.zeros((len(classes), len(room.free)), np.int64))
 
 
-@profile(1000)
+@drawn(1000)
 @given(seeds)
 @example(6307)  # whose first pod has to be on one node and not on its like
 @example(30361)

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from quorate.core.check.verify_neighbours import NeighbourCheck, _Orders
 from quorate.core.model import policy
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 
 
 class Table:
@@ -67,7 +67,7 @@ def is_possible(sizes, lets_in):
     return reach((0,) * len(sizes))
 
 
-@fresh(300)
+@drawn(300)
 @given(st.integers(0, 2**32))
 def test_an_order_is_found_where_there_is_one(seed):
     chance = random.Random(seed)

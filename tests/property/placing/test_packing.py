@@ -13,8 +13,9 @@ from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_anot
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
+from tests.property.seeds import drawn
 from tests.unit.core.random_terms import random_terms
-from tests.unit.core.random_worlds import POD_LABELS, profile, seeds
+from tests.unit.core.random_worlds import POD_LABELS, seeds
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 
@@ -97,7 +98,7 @@ def accepts(room, pod_class, counts):
     return is_placeable(room, counts)
 
 
-@profile(500)
+@drawn(500)
 @given(seeds, st.integers(1, 12), packings)
 @example(3507552, 8, "most-allocated")  # not in the order of the nodes
 def test_each_is_accepted_and_as_many_are_placed_as_one_by_one(seed, count, packing):

@@ -18,7 +18,8 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from tests.property import plain_packing
-from tests.unit.core.random_worlds import profile, seeds
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import seeds
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 
@@ -45,7 +46,7 @@ def levels(chance, cells):
     return Levels(np.array(counts), np.array(in_minimum), skew, too_few)
 
 
-@profile(1000)
+@drawn(1000)
 @given(seeds)
 def test_pods_are_dealt_out_as_one_after_the_other(seed):
     chance = random.Random(seed)
@@ -101,7 +102,7 @@ def world(chance):
     return room, cluster.classes.variant(entry.pod_class, matched)
 
 
-@profile(1000)
+@drawn(1000)
 @given(seeds, st.integers(1, 20), packings)
 def test_each_domain_gets_what_it_gets_by_itself(seed, count, packing):
     room, pod_class = world(random.Random(seed))
@@ -109,7 +110,7 @@ def test_each_domain_gets_what_it_gets_by_itself(seed, count, packing):
     assert np.array_equal(packing_of._spread_out(*asked), plain_packing.spread_out(*asked))
 
 
-@profile(1000)
+@drawn(1000)
 @given(seeds, st.integers(1, 20), packings)
 def test_those_that_belong_together_go_where_the_most_are_placed(seed, count, packing):
     room, pod_class = world(random.Random(seed))
@@ -117,7 +118,7 @@ def test_those_that_belong_together_go_where_the_most_are_placed(seed, count, pa
     assert np.array_equal(packing_of._together(*asked), plain_packing.together(*asked))
 
 
-@profile(500)
+@drawn(500)
 @given(seeds, packings)
 def test_cells_are_filled_all_at_once_as_each_by_itself(seed, packing):
     chance = random.Random(seed)
@@ -129,7 +130,7 @@ def test_cells_are_filled_all_at_once_as_each_by_itself(seed, packing):
     assert np.array_equal(fill_cells(*asked), plain_packing.fill_cells(*asked))
 
 
-@profile(300)
+@drawn(300)
 @given(seeds, st.integers(1, 20), packings)
 def test_where_one_topology_counts_one_try_is_enough(seed, count, packing):
     room, pod_class = world(random.Random(seed))

@@ -14,8 +14,9 @@ from quorate.core.model.selecting_objects import Service
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.rules.scoring import allocation_score, allocation_score_on
 from quorate.core.scheduler import Scheduler
+from tests.property.seeds import drawn
 from tests.unit.core.one_by_one import OneByOne
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.unit.core.random_worlds import Play, scripts
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
 
@@ -36,7 +37,7 @@ class SinglesPlay(Play):
         super().do_node(msgspec.structs.replace(node, images=images))
 
 
-@profile(250)
+@drawn(250)
 @given(scripts())
 def test_kept_totals_are_those_from_scratch(script):
     play = SinglesPlay()
@@ -62,7 +63,7 @@ def test_the_property_looks_at_placements():
 amounts = st.integers(0, 2**40)
 
 
-@profile(300)
+@drawn(300)
 @given(st.data(), st.sampled_from(["LeastAllocated", "MostAllocated"]))
 def test_one_node_scores_as_it_does_among_others(data, strategy):
     resources = Resources()

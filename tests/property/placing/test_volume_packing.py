@@ -28,7 +28,7 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.rule import RuleKind
 from quorate.core.rules.table import FILTERS
 from quorate.core.turn.cycle import members_of
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.random_worlds import seeds
 from tests.unit.core.storage_world import on
 from tests.unit.core.world import TEAM
@@ -136,7 +136,7 @@ def most_at(pod_class, row, room):
     return taken
 
 
-@fresh(300)
+@drawn(300)
 @given(seeds, packings)
 def test_with_shared_volumes_and_limits_as_many_as_one_by_one(seed, packing):
     room, pod_class, count = limited(random.Random(seed))
@@ -224,7 +224,7 @@ def check_choices(made, room, pod_class, entries, placed):
             assert terms is None or any(one.matches(node.name, dict(node.labels)) for one in terms)
 
 
-@fresh(400)
+@drawn(400)
 @given(seeds, packings)
 def test_each_claim_gets_a_volume_of_its_own_that_its_node_reaches(seed, packing):
     made, room, pod_class, entries, _ = choosing(random.Random(seed))
@@ -233,7 +233,7 @@ def test_each_claim_gets_a_volume_of_its_own_that_its_node_reaches(seed, packing
     check_choices(made, room, pod_class, entries, placed)
 
 
-@fresh(300)
+@drawn(300)
 @given(seeds, packings)
 def test_as_many_are_placed_as_one_by_one_where_volumes_are_alike(seed, packing):
     chance = random.Random(seed)
@@ -260,7 +260,7 @@ def volume_slots(pod_class, room):
     return count
 
 
-@fresh(300)
+@drawn(300)
 @given(seeds)
 def test_what_one_node_is_given_is_what_the_rule_says_of_it(seed):
     _made, room, pod_class, entries, _ = choosing(random.Random(seed))
@@ -281,7 +281,7 @@ def test_what_one_node_is_given_is_what_the_rule_says_of_it(seed):
         room.take(pod_class, one)
 
 
-@fresh(200)
+@drawn(200)
 @given(seeds)
 def test_slots_are_how_many_pods_a_node_takes_where_none_is_in_another_ones_way(seed):
     chance = random.Random(seed)

@@ -35,8 +35,8 @@ from quorate.shell.survey import Leader
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.outage import summary
 from quorate.shell.watch.unavailable import unavailable_because
-from tests.property.fresh import fresh
 from tests.property.reading.test_pod_decoding import GANG, NODE, POD, paths, with_value
+from tests.property.seeds import drawn
 
 NOW_S = 1_700_000_000.0
 KINDS = list(watched_kinds(frozenset({"quorate"})).values())
@@ -190,7 +190,7 @@ worlds = st.tuples(
 ).map(lambda parts: [one for part in parts for one in part])
 
 
-@fresh(300)
+@drawn(300)
 @given(worlds)
 def test_conditions_events_and_statuses_are_plain(world):
     scheduler, _ = observed(world)
@@ -217,7 +217,7 @@ def test_conditions_events_and_statuses_are_plain(world):
             assert_plain(text)
 
 
-@fresh(300)
+@drawn(300)
 @given(worlds)
 def test_the_command_line_prints_plain_text_and_data_that_means_the_same(world):
     scheduler, _ = observed(world)
@@ -243,7 +243,7 @@ def test_the_command_line_prints_plain_text_and_data_that_means_the_same(world):
         assert json.dumps(read(text)) == json.dumps(data)
 
 
-@fresh(300)
+@drawn(300)
 @given(worlds)
 def test_no_gang_is_shown_by_anothers_name_and_none_has_a_name_that_no_object_can_have(world):
     scheduler, _ = observed(world)
@@ -255,7 +255,7 @@ def test_no_gang_is_shown_by_anothers_name_and_none_has_a_name_that_no_object_ca
             assert "@" not in key.name
 
 
-@fresh(300)
+@drawn(300)
 @given(worlds, texts)
 def test_logs_pages_and_metrics_are_plain(world, text):
     scheduler, unreadable = observed(world)
@@ -280,7 +280,7 @@ def test_logs_pages_and_metrics_are_plain(world, text):
     assert MARK not in page
 
 
-@fresh(300)
+@drawn(300)
 @given(worlds, texts)
 def test_lint_prints_plain_text_and_no_command_of_a_ci_service(world, name):
     apis = {"pods": ("v1", "Pod"), "podgroups": ("scheduling.x-k8s.io/v1alpha1", "PodGroup")}

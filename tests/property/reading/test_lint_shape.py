@@ -18,7 +18,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.lint.world import X_LABEL, group, job, lint, node
 
 ZONE, HOST, NOWHERE = "zone", "kubernetes.io/hostname", "rack"
@@ -185,7 +185,7 @@ def linted(world):
 
 
 @given(worlds())
-@fresh(300)
+@drawn(300)
 def test_what_the_scheduler_places_is_never_called_impossible(world):
     """B1: a gang with affinity to itself, in a namespace that does not exist yet."""
     started, findings = placed(world), linted(world)

@@ -32,7 +32,8 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.scoring import standing_score
 from quorate.core.scheduler import Scheduler
-from tests.unit.core.random_worlds import profile, random_node, random_spec, seeds
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import random_node, random_spec, seeds
 from tests.unit.core.world import TEAM, key
 
 packings = st.sampled_from(["most-allocated", "least-allocated"])
@@ -223,7 +224,7 @@ def told(cluster, nodes, others):
             cluster.apply(PodChanged(running(f"{name}-{index}", name, spec)))
 
 
-@profile(400)
+@drawn(400)
 @given(seeds)
 def test_filters_agree_with_one_pod_and_one_node_at_a_time(seed):
     chance = random.Random(seed)
@@ -290,7 +291,7 @@ def placed_of(nodes, others, specs, min_count, packing):
     return [bind for gang_binds in plan.gangs for bind in gang_binds.binds]
 
 
-@profile(500)
+@drawn(500)
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.integers(1, 6), packings)
 def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packing):
     chance = random.Random(seed)
@@ -305,7 +306,7 @@ def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packi
     assert not binds or len(binds) >= min_count
 
 
-@profile(300)
+@drawn(300)
 @given(seeds, st.integers(4, 8), st.integers(2, 4), packings)
 def test_a_gang_that_was_made_to_fit_tightly_is_placed(seed, pods, count, packing):
     """The nodes are exactly as large as one assignment of the pods needs."""
@@ -360,7 +361,7 @@ def filled(seed, count, packing):
     return slots, got, score
 
 
-@profile(400)
+@drawn(400)
 @given(seeds, st.integers(1, 20), packings)
 def test_pods_go_where_one_after_the_other_would_go(seed, count, packing):
     """Up to ties: each pod in turn takes the node with the best score among those with a slot."""

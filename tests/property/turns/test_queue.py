@@ -13,7 +13,8 @@ from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
 from quorate.core.queue.wakeups.gang_class import class_of_its_own
 from tests.property.full_worlds import fresh
-from tests.unit.core.random_worlds import profile, seeds
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import seeds
 from tests.unit.core.world import LABELS, World, key
 
 NAMES = [f"g{index}" for index in range(8)]
@@ -32,7 +33,7 @@ def plan_of(gangs, cpu, order):
     return w.decide()
 
 
-@profile(150)
+@drawn(150)
 @given(st.lists(sizes, min_size=1, max_size=8), st.integers(0, 14), seeds)
 def test_gangs_are_tried_by_priority_age_and_name_whatever_their_arrival(gangs, cpu, seed):
     arrival = list(range(len(gangs)))
@@ -54,7 +55,7 @@ keys = st.builds(
 )
 
 
-@profile(200)
+@drawn(200)
 @given(
     st.lists(
         st.one_of(
@@ -86,7 +87,7 @@ def test_ready_gangs_come_as_from_a_sorted_list_whatever_happens_to_them(script)
         assert plain <= set(ready)
 
 
-@profile(100)
+@drawn(100)
 @given(st.lists(keys, unique=True, max_size=12))
 def test_no_two_gangs_have_the_same_place(found):
     assert len({order_key(GangEntry(k)) for k in found}) == len(found)
@@ -164,7 +165,7 @@ def test_gangs_of_many_kinds_are_placed_as_from_a_sorted_list():
             world.w.settle(plan)
 
 
-@profile(100)
+@drawn(100)
 @given(
     st.lists(
         st.tuples(

@@ -13,7 +13,8 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.recording.checkpoint import capture, restore
 from quorate.shell.recording.file_format import Checkpoint, frame, read, write
 from quorate.shell.recording.recorder import Recorder
-from tests.unit.core.random_worlds import Play, profile, scripts
+from tests.property.seeds import drawn
+from tests.unit.core.random_worlds import Play, scripts
 from tests.unit.core.world import APIS
 
 
@@ -65,7 +66,7 @@ def replayed(play, file, until=None):
     return replay
 
 
-@profile(150)
+@drawn(150)
 @given(script=scripts())
 def test_a_whole_recording_replays_to_the_same_plans(file, script):
     play = RecordedPlay(1 << 20)
@@ -76,7 +77,7 @@ def test_a_whole_recording_replays_to_the_same_plans(file, script):
     assert replay.decisions == decisions
 
 
-@profile(150)
+@drawn(150)
 @given(script=scripts(), ring=st.sampled_from([30_000, 60_000]))
 def test_what_is_left_of_a_ring_replays_to_the_same_plans(file, script, ring):
     play = RecordedPlay(ring)
@@ -87,7 +88,7 @@ def test_what_is_left_of_a_ring_replays_to_the_same_plans(file, script, ring):
     assert replay.decision == sum(move[0] == "decide" for move in script) + 1
 
 
-@profile(100)
+@drawn(100)
 @given(script=scripts(), later=scripts())
 def test_a_restored_scheduler_goes_on_like_the_one_that_was_captured(script, later):
     play = Play()
@@ -102,7 +103,7 @@ def test_rings_of_random_worlds_drop_their_beginnings(file):
     """Else the property above would prove nothing."""
     dropped = 0
 
-    @profile(30)
+    @drawn(30)
     @given(script=scripts(), ring=st.just(24_000))
     def run(script, ring):
         nonlocal dropped

@@ -38,7 +38,7 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from quorate.core.turn.cycle import members_of
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.core.random_worlds import seeds
 from tests.unit.core.storage_world import on
 from tests.unit.core.world import TEAM
@@ -195,7 +195,7 @@ class Moves:
         return found
 
 
-@fresh(400)
+@drawn(400)
 @given(seeds)
 def test_who_may_go_to_another_node_is_woken_and_what_is_remembered_is_as_new(seed):
     chance = random.Random(seed)

@@ -39,11 +39,8 @@ from quorate.core.model.changes import (
 from quorate.core.model.journal import entry_of
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from tests.property.fresh import fresh
 from tests.unit.core.random_terms import NAMESPACES, random_terms
 from tests.unit.core.world import GPU, LABELS, TEAM, key
-
-profile = fresh
 
 NODES = ("n0", "n1", "n2", "n3")
 PORTS = (HostPort("TCP", "0.0.0.0", 80), HostPort("TCP", "10.0.0.1", 80), HostPort("UDP", "::", 9))

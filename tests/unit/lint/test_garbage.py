@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.property.fresh import fresh
+from tests.property.seeds import drawn
 from tests.unit.lint import operators
 from tests.unit.lint.world import group, job, labelled, lint_text, native_group, node, pod
 
@@ -86,25 +86,25 @@ def paths(value, path=()):
 
 
 @given(st.one_of(TEXTS, st.text(max_size=80)))
-@fresh(500)
+@drawn(500)
 def test_any_text(text):
     reads(text)
 
 
 @given(st.dictionaries(st.sampled_from(["apiVersion", "kind", "metadata", "spec"]), VALUES))
-@fresh(500)
+@drawn(500)
 def test_any_value(value):
     reads(yaml.safe_dump(value))
 
 
 @given(st.data())
-@fresh(500)
+@drawn(500)
 def test_manifests_with_one_value_broken(data):
     breaks_one(data, WHOLE)
 
 
 @given(st.data())
-@fresh(500)
+@drawn(500)
 def test_operators_objects_with_one_value_broken(data):
     breaks_one(data, OPERATORS)
 
