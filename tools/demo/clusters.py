@@ -19,6 +19,7 @@ import yaml
 
 from quorate.cli.commands.manifests import render
 from tools.controlplane import ApiClient, ApiError, ComponentError
+from tools.controlplane.applying import collection
 from tools.controlplane.process import Component
 
 SHAPE = "coreweave-gb200"
@@ -78,12 +79,12 @@ class DemoCluster:
 
     def apply(self, manifest: Mapping[str, Any]) -> None:
         """Do what ``kubectl apply --server-side`` does with one object. Raises ApiError."""
-        path = f"{self._collection(manifest)}/{manifest['metadata']['name']}?fieldManager=kubectl"
+        path = f"{self._path(manifest)}?fieldManager=kubectl"
         self.client.api("PATCH", path, manifest, content_type="application/apply-patch+yaml")
 
     def wait_for_pods(self, job: Mapping[str, Any]) -> None:
         """Do what ``kubectl wait --for=jsonpath={.status.active}=N`` does. Raises ClusterError."""
-        path = f"{self._collection(job)}/{job['metadata']['name']}"
+        path = self._path(job)
         count = job["spec"]["parallelism"]
         self._wait(
             lambda: self._get(path).get("status", {}).get("active") == count,
@@ -103,18 +104,8 @@ class DemoCluster:
         """Do what ``kubectl delete pod`` does."""
         self.client.api("DELETE", f"/api/v1/namespaces/default/pods/{name}")
 
-    def _collection(self, manifest: Mapping[str, Any]) -> str:
-        """Find the path of a kind by discovery."""
-        version, kind = manifest["apiVersion"], manifest["kind"]
-        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        found = self.client.api("GET", base)["resources"]
-        one = next(one for one in found if one["kind"] == kind and "/" not in one["name"])
-        namespace = manifest["metadata"].get("namespace", "default")
-        return (
-            f"{base}/namespaces/{namespace}/{one['name']}"
-            if one["namespaced"]
-            else (f"{base}/{one['name']}")
-        )
+    def _path(self, manifest: Mapping[str, Any]) -> str:
+        return f"{collection(self.client, manifest, 'default')}/{manifest['metadata']['name']}"
 
     # Waiting
 

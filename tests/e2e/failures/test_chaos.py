@@ -9,7 +9,7 @@ from tools.embedded import Embedded
 pytestmark = pytest.mark.explore
 
 KILLS_ON = {Cluster: 30, Embedded: 4}
-"""The real control plane decides; on the embedded one this is a part of the quick tests."""
+"""The real control plane decides."""
 
 
 @pytest.mark.timeout(900)

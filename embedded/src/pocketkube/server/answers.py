@@ -79,7 +79,10 @@ def outward(resource: Resource, entry: Entry) -> bytes:
 
 
 def _without_kind(raw: bytes, head: bytes) -> bytes:
-    """Return a stored object without its apiVersion and kind, which the store has in front."""
+    """Return a stored object without its apiVersion and kind, if it begins with them.
+
+    What an earlier version kept on disk may not.
+    """
     return b"{" + raw[len(head) :] if raw.startswith(head) else raw
 
 
