@@ -67,7 +67,7 @@ def _left_in_part(
         _create(world, path, pods[:-1])
         time.sleep(1.0)
         world.create_pod(pods[-1])
-        wait_for(lambda: world.pod("g-0")["spec"].get("nodeName"), "the binds have begun", 10)
+        wait_for(lambda: world.pod("g-0")["spec"].get("nodeName"), "the binds have begun")
         time.sleep(chance.uniform(0.0, 0.3))
         leader.kill()
         time.sleep(0.5)
@@ -75,7 +75,7 @@ def _left_in_part(
         if 0 < len(nodes) < MEMBERS:
             return successor, {node: nodes.count(node) for node in set(nodes)}
         clear_lease(world)
-        wait_for(lambda: world._delete_pods(path), "no pods are left", 60)
+        wait_for(lambda: world._delete_pods(path), "no pods are left")
     raise RuntimeError(f"{TRIES_MAX} kills, none in mid-commit")
 
 

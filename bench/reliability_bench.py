@@ -126,7 +126,7 @@ class Bench:
             started_s = time.monotonic()
             end(first)
             world.create_pods(pods)
-            wait_for(world.bound, "the successor binds", 60)
+            wait_for(world.bound, "the successor binds")
             took_s = time.monotonic() - started_s
             world.wait_bound(GANG)
             self.judge(world, {"g": GANG})

@@ -116,7 +116,6 @@ def volcano(cluster, quorate) -> Iterator[None]:
     wait_for(
         lambda: _exists(cluster, "/apis/scheduling.volcano.sh/v1beta1/queues/default"),
         "quorate found the API and made Volcano's queues",
-        timeout_s=30,
     )
     yield
     remove_volcano(cluster)

@@ -85,7 +85,7 @@ def behind(furnished, targets, tmp_path_factory) -> Iterator[Behind]:
         Replicas(furnished, tmp_path_factory.mktemp(name), name) as replicas,
     ):
         running = replicas({"leaderElection": SHIPPED_LEASE}, through=proxy.url)
-        wait_for(running.leads, "it leads", 40)
+        wait_for(running.leads, "it leads")
         plain = Neighbour(furnished, "plain-behind", name, objects=False)
         neighbour = Neighbour(furnished, "neighbour-behind", name)
         targets.append(Target(furnished, running, name, errors=False))

@@ -8,7 +8,6 @@ from tests.hostile.catalogue.rows import STARTS, Attack
 from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import Target
-from tools.testing import HANGS_S
 
 GANGS = 3
 GANGS_MEANWHILE = 12
@@ -51,12 +50,11 @@ def told(attack: Attack, attacker: Attacker) -> None:
     """Wait until the tenant's own pods have what is expected of them."""
     for text in attack.told:
         if text == STARTS:
-            wait_for(lambda: any("nodeName" in p["spec"] for p in attacker.pods()), text, HANGS_S)
+            wait_for(lambda: any("nodeName" in p["spec"] for p in attacker.pods()), text)
         else:
             wait_for(
                 lambda text=text: any(text in said for said in attacker.said()),
                 f"a condition with {text!r}; {attacker.said()}, refused {attacker.refused}",
-                HANGS_S,
             )
     if attack.refused:
         assert attack.refused in attacker.refused, attacker.refused

@@ -78,14 +78,14 @@ def test_a_kind_that_cannot_be_had_from_the_start_is_named_and_the_others_go_on(
         proxy.spoil(spoilt(path, "list", fault))
         election = {"leaderElection": SHIPPED_LEASE}
         running = replicas(election, through=proxy.url, wait_ready=False)
-        wait_for(lambda: path in running.page("/readyz"), "/readyz names it", 40)
-        wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "is lost", 60)
-        wait_for(lambda: running.page("/readyz").startswith("ok"), "it is ready", 40)
+        wait_for(lambda: path in running.page("/readyz"), "/readyz names it")
+        wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "is lost")
+        wait_for(lambda: running.page("/readyz").startswith("ok"), "it is ready")
         tenant = Neighbour(furnished, f"tenant-{name}", name, objects=False)
         tenant.start_gangs(1)
         assert "going on without a kind" in running.log()
         proxy.heal()
-        wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "is back", 60)
+        wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "is back")
         tenant.start_gangs(1)
         tenant.remove()
 
@@ -94,7 +94,7 @@ def one_case(behind: Behind, path: str, verb: str, fault: str) -> None:
     proxy, tenant = behind.proxy, behind.plain
     proxy.spoil(spoilt(path, verb, fault))
     proxy.cut(path)
-    wait_for(lambda: proxy.spoilt, "the fault is met", 30)
+    wait_for(lambda: proxy.spoilt, "the fault is met")
     gang = tenant.create_gang()
     if path not in NEEDED:
         tenant.wait_started(gang)
@@ -104,7 +104,7 @@ def one_case(behind: Behind, path: str, verb: str, fault: str) -> None:
     proxy.heal()
     if verb == "watch":
         proxy.cut(path)
-    wait_for(lambda: proxy.passed[path] > passed, "it asks again", 40)
+    wait_for(lambda: proxy.passed[path] > passed, "it asks again")
     behind.wait_ready()
     tenant.wait_started(gang)
     tenant.remove_gang(gang)

@@ -80,7 +80,7 @@ def one_case(behind: Behind, tenant: Neighbour, write: str, fault: str) -> None:
     options = {"resourceClaims": uses} if write == "claims" else {}
     waits = tenant.create_gang(requests={"cpu": "100000"}) if write == "pod status" else ""
     gang = tenant.create_gang(**options)
-    wait_for(lambda: behind.proxy.spoilt, "the fault is met", 30)
+    wait_for(lambda: behind.proxy.spoilt, "the fault is met")
     if write in MEANWHILE:
         tenant.wait_started(gang)
     time.sleep(LASTS_S)
@@ -92,7 +92,7 @@ def one_case(behind: Behind, tenant: Neighbour, write: str, fault: str) -> None:
     tenant.remove_gang(gang)
     if waits:
         if fault in TOLD_LATER:
-            wait_for(lambda: "Insufficient cpu" in tenant.said(waits), "it is told why", 60)
+            wait_for(lambda: "Insufficient cpu" in tenant.said(waits), "it is told why")
         tenant.remove_gang(waits)
 
 
@@ -104,9 +104,9 @@ def one_eviction(behind: Behind, tenant: Neighbour, write: str, fault: str) -> N
 
     behind.proxy.spoil(Spoilt(WRITES[write], fault, fails=fails))
     gang = tenant.create_gang({"scheduleTimeoutSeconds": 1})
-    wait_for(lambda: behind.proxy.spoilt, "the fault is met", 30)
+    wait_for(lambda: behind.proxy.spoilt, "the fault is met")
     time.sleep(LASTS_S)
     behind.proxy.heal()
-    wait_for(lambda: tenant.bound(gang) in (0, MEMBERS), "it is whole or nothing", 60)
+    wait_for(lambda: tenant.bound(gang) in (0, MEMBERS), "it is whole or nothing")
     behind.wait_ready()
     tenant.remove_gang(gang)

@@ -70,7 +70,7 @@ def demo(tmp_path):
         with process:
             process.kill()
     assert list(folder.iterdir()) == []
-    wait_for(lambda: not processes_of(folder), "no process is left", timeout_s=HANGS_S)
+    wait_for(lambda: not processes_of(folder), "no process is left")
 
 
 def processes_of(folder):

@@ -49,7 +49,7 @@ def started(
         written = kubeconfig.exists() and kubeconfig.read_bytes() != old
         return written or process.poll() is not None
 
-    wait_for(is_up, "it is up", HANGS_S)
+    wait_for(is_up, "it is up")
     return process, kubeconfig
 
 
@@ -332,7 +332,7 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
         time.sleep(0.5)
         assert phases() == ["Pending", "Pending"]
         create(2)
-        wait_for(lambda: phases() == ["Running"] * 3, "all three run", HANGS_S)
+        wait_for(lambda: phases() == ["Running"] * 3, "all three run")
 
 
 def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_path):
@@ -349,7 +349,7 @@ def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_p
         def phase(path: str) -> str:
             return cluster.api("GET", f"{namespace}/{path}")["status"]["phase"]
 
-        wait_for(lambda: phase("pods/dbg") == "Running", "it runs", HANGS_S)
+        wait_for(lambda: phase("pods/dbg") == "Running", "it runs")
         assert phase("persistentvolumeclaims/data") == "Bound"
 
 
@@ -369,7 +369,6 @@ def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(t
         wait_for(
             lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running",
             "ours runs",
-            HANGS_S,
         )
         assert "nodeName" not in cluster.api("GET", f"{path}/other")["spec"]
 

@@ -15,7 +15,7 @@ import yaml
 from tools.controlplane.client import ApiClient, ApiError
 
 HANGS_S = 60.0
-"""What takes longer hangs."""
+"""A limit of a wait that only a hang reaches."""
 _STRICT = "?fieldValidation=Strict"
 """As kubectl asks: an unknown field is an error."""
 

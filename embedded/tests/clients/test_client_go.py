@@ -16,7 +16,7 @@ from tools.controlplane import Access, ApiError, Cluster, flags
 from tools.controlplane.process import Component
 from tools.controlplane.versions import binary, missing_binaries
 from tools.embedded import Embedded
-from tools.testing import HANGS_S, skip_or_fail, wait_for
+from tools.testing import skip_or_fail, wait_for
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler", "kwok", "kubectl")
 READY = {"type": "Ready", "status": "True"}
@@ -92,9 +92,7 @@ class Space:
         self.name = name
         self.kubectl("create", "namespace", name)
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        wait_for(
-            lambda: self.get(account), "the controllers made the ServiceAccount", timeout_s=HANGS_S
-        )
+        wait_for(lambda: self.get(account), "the controllers made the ServiceAccount")
 
     def kubectl(self, *args: str, input: str | None = None) -> str:
         return self.cluster.kubectl("--namespace", self.name, *args, input=input)
@@ -126,7 +124,7 @@ class Space:
         )
 
     def wait(self, ready, what: str) -> None:
-        wait_for(ready, what, timeout_s=HANGS_S)
+        wait_for(ready, what)
 
 
 def is_ready(obj: dict) -> bool:

@@ -31,7 +31,7 @@ def test_gangs_are_whole_after_the_api_server_went_in_mid_commit(
         apart.cluster.restart_apiserver(kill=kill)
         bound = invariants.counts(apart, gangs).values()
         torn += any(0 < count < invariants.MEMBERS for count in bound)
-        took_s = invariants.wait_kept(apart, gangs, whole=2, timeout_s=30)
+        took_s = invariants.wait_kept(apart, gangs, whole=2)
         slowest_s = max(slowest_s, took_s)
         assert scheduler.process.poll() is None
         assert not apart.events("GangRolledBack")

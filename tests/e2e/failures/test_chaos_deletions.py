@@ -35,7 +35,7 @@ def apply_owners(world, gangs: list[str]) -> None:
 def wait_for_controllers(world) -> None:
     """Those that lost the API server in an earlier test may take half a minute to be back."""
     world.apply(invariants.replica_set("probe", 1, "nobody", gang=False))
-    wait_for(lambda: world.pods("gang=probe"), "controllers make pods", 60)
+    wait_for(lambda: world.pods("gang=probe"), "controllers make pods")
     invariants.remove_load(world)
 
 
@@ -52,9 +52,9 @@ def test_gangs_whose_objects_are_deleted_in_mid_commit_are_whole_or_undone(apart
         for gang in gone:
             apart.delete_group(gang)
         # All are whole or hold nothing, without their objects too.
-        invariants.wait_kept(apart, gangs, whole=0, owned=True, timeout_s=ATTEMPT_S + 10)
+        invariants.wait_kept(apart, gangs, whole=0, owned=True)
         apart.apply(*(pod_group(gang, invariants.MEMBERS) for gang in gone))
-        invariants.wait_kept(apart, gangs, whole=2, owned=True, timeout_s=30)
+        invariants.wait_kept(apart, gangs, whole=2, owned=True)
         invariants.remove_load(apart)
     assert not scheduler.violations()
 
@@ -74,6 +74,6 @@ def test_gangs_of_which_a_node_vanishes_in_mid_commit_are_whole_again(apart, bes
         collect_pods_of(apart, node)
         apart.cluster.create_nodes([node], allocatable={"cpu": "30"})
         collect_pods_of(apart, node)
-        invariants.wait_kept(apart, gangs, whole=2, owned=True, timeout_s=30)
+        invariants.wait_kept(apart, gangs, whole=2, owned=True)
         invariants.remove_load(apart)
     assert not scheduler.violations()

@@ -40,7 +40,7 @@ def test_what_a_dead_leader_left_is_undone_when_the_rest_does_not_fit(apart, bes
     scheduler = beside()
     wait_for(scheduler.leads, "it leads")
     started_s = time.monotonic()
-    wait_for(lambda: apart.bound() == 0, "nothing is left in part", timeout_s=15)
+    wait_for(lambda: apart.bound() == 0, "nothing is left in part")
     print(f"undone {time.monotonic() - started_s:.1f} s after it became leader")
     assert "did not come together in time" in apart.wait_event("GangRolledBack", "2 of 4")
 

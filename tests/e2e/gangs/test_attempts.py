@@ -108,7 +108,7 @@ def test_a_gang_bound_in_part_is_evicted_when_its_attempt_is_over_and_starts_who
             "Warning"
         }
         assert "g-2" not in world.where()
-    wait_for(lambda: world.running() == 4, "the gang runs whole", timeout_s=40)
+    wait_for(lambda: world.running() == 4, "the gang runs whole")
 
 
 @pytest.mark.core

@@ -52,7 +52,7 @@ def remove_load(world) -> None:
     """Delete owners, pods and PodGroups of this test's namespace, and wait until all are gone."""
     base = f"namespaces/{world.namespace}"
     for path in (f"/apis/apps/v1/{base}/replicasets", f"/api/v1/{base}/pods"):
-        wait_for(lambda path=path: world._delete_pods(path), f"nothing is left in {path}", 30)
+        wait_for(lambda path=path: world._delete_pods(path), f"nothing is left in {path}")
     world.cluster.api("DELETE", world.path("podgroups", api=X_K8S))
 
 
@@ -84,12 +84,10 @@ def wait_kept(
     whole: int,
     size: int = MEMBERS,
     owned: bool = False,
-    timeout_s: float = 20.0,
 ) -> float:
     """Wait until at least so many gangs run whole, the others hold nothing, all promises hold.
 
-    Return how long it took; fail with what is wrong when that is not reached in time, as
-    ``wait_for`` counts it.
+    Return how long it took; fail with what is wrong when that is not reached in ``HANGS_S``.
     """
     sizes = dict.fromkeys(gangs, size)
     started_s = time.monotonic()
@@ -99,7 +97,7 @@ def wait_kept(
         if sum(count == size for count in bound.values()) >= whole and not wrong:
             return time.monotonic() - started_s
         waited_s = time.monotonic() - started_s
-        if waited_s > max(timeout_s, HANGS_S):
+        if waited_s > HANGS_S:
             raise AssertionError(f"after {waited_s:.0f} s: {bound}, wanted {whole} whole; {wrong}")
         time.sleep(0.1)
 

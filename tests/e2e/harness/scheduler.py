@@ -35,8 +35,6 @@ CONFIG = {
 SHORT_LEASE = {"leaseDurationSeconds": 12, "renewDeadlineSeconds": 10, "retryPeriodSeconds": 0.3}
 """For leaders that are to lose it. A request may take half the deadline: on a busy machine an API
 server that stores the binds of whole gangs needs seconds for the lease, and who leads stays."""
-SUCCEEDED_S = 30.0
-"""Within that a successor leads: the lease's time, and time to start and to list."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 BESIDE_ROLE = "quorate-preempting"
 
@@ -102,7 +100,7 @@ class Quorate:
         if wait_ready:
             # A standby's page has a second line, which names the leader.
             try:
-                wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready", 30)
+                wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready")
             except BaseException:
                 self.kill()  # nobody has it yet who would stop it
                 raise

@@ -16,8 +16,6 @@ SIGS = "scheduling.sigs.k8s.io/v1alpha1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 NATIVE = "scheduling.k8s.io/v1alpha2"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
-SAID_WITHIN_S = 45.0
-"""Other words for the same reason come after up to 30 s."""
 
 
 def make_namespace(cluster: Access, name: str) -> None:
@@ -156,10 +154,8 @@ class World:
             p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods if "nodeName" in p["spec"]
         }
 
-    def wait_bound(self, count: int, selector: str = "", timeout_s: float = 20.0) -> None:
-        wait_for(
-            lambda: self.bound(selector) >= count, f"{count} pods bound ({selector})", timeout_s
-        )
+    def wait_bound(self, count: int, selector: str = "") -> None:
+        wait_for(lambda: self.bound(selector) >= count, f"{count} pods bound ({selector})")
 
     def stays_unbound(self, selector: str = "", for_s: float = 1.5) -> None:
         """Nothing may be bound at any look during this time."""
@@ -181,16 +177,14 @@ class World:
             if condition["type"] == "PodScheduled" and condition["status"] == "False"
         ]
 
-    def wait_condition(
-        self, text: str, selector: str = "", timeout_s: float = SAID_WITHIN_S
-    ) -> str:
+    def wait_condition(self, text: str, selector: str = "") -> str:
         """Wait until the condition of some pod contains ``text``; return the message."""
 
         def found() -> str:
             return next((m for _, m in self.conditions(selector) if text in m), "")
 
         try:
-            return wait_for(found, f"a condition with {text!r}", timeout_s)
+            return wait_for(found, f"a condition with {text!r}")
         except AssertionError as error:
             raise AssertionError(f"{error}; conditions: {self.conditions(selector)}") from None
 
@@ -200,13 +194,13 @@ class World:
     def events(self, reason: str) -> list[str]:
         return [event["note"] for event in self.all_events() if event["reason"] == reason]
 
-    def wait_event(self, reason: str, text: str, timeout_s: float = SAID_WITHIN_S) -> str:
+    def wait_event(self, reason: str, text: str) -> str:
 
         def found() -> str:
             return next((note for note in self.events(reason) if text in note), "")
 
         try:
-            return wait_for(found, f"an Event {reason} with {text!r}", timeout_s)
+            return wait_for(found, f"an Event {reason} with {text!r}")
         except AssertionError as error:
             raise AssertionError(f"{error}; notes: {self.events(reason)}") from None
 
@@ -223,8 +217,10 @@ class World:
 
     def _options(self) -> list[str]:
         """Return which cluster and which configuration a command is about."""
-        files = (self.cluster.kubeconfig, self.quorate.config_file)
-        return [f"--kubeconfig={files[0]}", f"--config={files[1]}"]
+        return [
+            f"--kubeconfig={self.cluster.kubeconfig}",
+            f"--config={self.quorate.config_file}",
+        ]
 
     def why(self, name: str) -> dict:
         """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods."""
@@ -241,7 +237,7 @@ class World:
             self.cluster.api("DELETE", f"/api/v1/namespaces/{name}")
         for name in self._namespaces:
             path = f"/api/v1/namespaces/{name}/pods"
-            wait_for(lambda path=path: self._delete_pods(path), f"no pods are left in {path}", 60)
+            wait_for(lambda path=path: self._delete_pods(path), f"no pods are left in {path}")
         self.cluster.delete_all_nodes()
 
     def _delete_pods(self, path: str) -> bool:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.e2e.harness import invariants
-from tests.e2e.harness.scheduler import SHORT_LEASE, SUCCEEDED_S
+from tests.e2e.harness.scheduler import SHORT_LEASE
 from tests.e2e.harness.world import gang_pods, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
@@ -13,8 +13,6 @@ from tools.embedded import Embedded
 pytestmark = pytest.mark.explore
 
 ROUNDS_ON = {Cluster: 3, Embedded: 1}
-WHOLE_S = 15
-"""Far more than it takes to finish or undo on a quiet machine; the benchmark measures it."""
 
 
 def attempts_by(world, prefix: str) -> set[str]:
@@ -53,8 +51,8 @@ def test_a_successor_takes_over_and_the_old_leader_binds_no_more(
         else:
             relay.stall()
         started_s = time.monotonic()
-        wait_for(successor.leads, "the successor leads", SUCCEEDED_S)
-        invariants.wait_kept(apart, gangs, whole=2, timeout_s=WHOLE_S)
+        wait_for(successor.leads, "the successor leads")
+        invariants.wait_kept(apart, gangs, whole=2)
         slowest_s = max(slowest_s, time.monotonic() - started_s)
         if fault != "killed":
             returns_and_binds_nothing(apart, leader, relay, successor, number)

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.harness.faults import clear_lease
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import SHORT_LEASE, SUCCEEDED_S, Quorate
+from tests.e2e.harness.scheduler import SHORT_LEASE, Quorate
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
 from tests.e2e.harness.world import VOLCANO, gang_pods, pod, wait_for
 from tools.controlplane import ApiError
@@ -25,7 +25,7 @@ def leases(world, namespace: str) -> str:
 
 def wait_until_calm(shared: Quorate) -> None:
     """The suite's own scheduler has to be well for the tests that follow."""
-    wait_for(lambda: shared.page("/readyz") == "ok" and shared.leads(), "it is well", 60)
+    wait_for(lambda: shared.page("/readyz") == "ok" and shared.leads(), "it is well")
 
 
 @pytest.mark.core
@@ -50,7 +50,7 @@ def test_an_api_that_is_installed_later_is_picked_up(apart, beside):
         apart.apply(shape.group("job", 2))
         apart.wait_bound(2)
         apart.wait_status("job", VOLCANO, phase="Running", running=2)
-        wait_for(lambda: has_queues(apart), "both queues are made", 30)
+        wait_for(lambda: has_queues(apart), "both queues are made")
     finally:
         remove_volcano(apart.cluster)
     apart.create_pods(shape.pods("gone", 1))
@@ -60,7 +60,7 @@ def test_an_api_that_is_installed_later_is_picked_up(apart, beside):
 
     install_volcano(apart.cluster)
     try:
-        wait_for(lambda: has_queues(apart), "they are made anew", 30)
+        wait_for(lambda: has_queues(apart), "they are made anew")
     finally:
         remove_volcano(apart.cluster)
 
@@ -86,15 +86,15 @@ def test_gangs_that_wait_start_after_a_restart_of_the_api_server(world):
     assert world.quorate.process.pid == pid
     world.stays_unbound(for_s=0.5)
     more_nodes(world)
-    world.wait_bound(4, timeout_s=30)
+    world.wait_bound(4)
 
 
 def test_nothing_is_lost_when_the_api_server_crashes_while_a_gang_arrives(world):
     world.nodes(2)
     world.create_pods(world.gang("g", 20)[:10])
     world.cluster.restart_apiserver(kill=True)
-    wait_for(lambda: whole_pods_created(world), "pods can be created again", 30)
-    world.wait_bound(20, timeout_s=30)
+    wait_for(lambda: whole_pods_created(world), "pods can be created again")
+    world.wait_bound(20)
     wait_until_calm(world.quorate)
     assert not world.events("GangRolledBack")
 
@@ -184,7 +184,7 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
 
     started_s = time.monotonic()
     assert leader.stop() == 0
-    wait_for(other.leads, "the other leads", 15)
+    wait_for(other.leads, "the other leads")
     print(f"\nhand-over after a graceful stop: {time.monotonic() - started_s:.1f} s")
     more_nodes(apart)
     apart.wait_bound(3)
@@ -193,8 +193,8 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
 def test_a_lease_without_the_right_to_it_is_told_with_the_remedy(beside):
     scheduler = beside({"leaderElection": {"name": "not-granted"}}, wait_ready=False)
     told = "grant 'get' on leases of coordination.k8s.io in namespace"
-    wait_for(lambda: "not leading: " in scheduler.page("/readyz"), "it is not ready", 30)
-    wait_for(lambda: told in scheduler.page("/readyz"), "it says which right is missing", 30)
+    wait_for(lambda: "not leading: " in scheduler.page("/readyz"), "it is not ready")
+    wait_for(lambda: told in scheduler.page("/readyz"), "it says which right is missing")
     assert scheduler.metric("quorate_lease_errors_total", kind="Forbidden") >= 1
     assert scheduler.page("/healthz") == "ok"
     assert scheduler.log().count("the lease was not taken or renewed") == 1
@@ -211,7 +211,7 @@ def test_a_crashed_leader_is_succeeded_after_its_lease(apart, beside):
     first.kill()
     started_s = time.monotonic()
     apart.create_pods(apart.gang("g", 3))
-    apart.wait_bound(3, timeout_s=SUCCEEDED_S)
+    apart.wait_bound(3)
     print(f"\nleader killed -> gang bound by its successor: {time.monotonic() - started_s:.1f} s")
     assert second.leads()
 
@@ -223,7 +223,7 @@ def test_a_leader_that_cannot_renew_stops_by_itself(apart, beside):
     binding = f"quorate-{apart.scheduler}"
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{apart.scheduler}/rolebindings"
     apart.cluster.api("DELETE", f"{path}/quorate-leader-election")
-    wait_for(lambda: leader.process.poll() is not None, f"it has ended ({binding})", SUCCEEDED_S)
+    wait_for(lambda: leader.process.poll() is not None, f"it has ended ({binding})")
     assert leader.process.returncode == 1
     assert "Error: the lease was lost" in leader.log()
 
@@ -240,7 +240,7 @@ def test_a_restart_adopts_gangs_that_run_and_replaces_a_member_alone(apart, besi
 
     second = beside({"leaderElection": {"name": "quorate"}}, wait_ready=False)
     clear_lease(apart)
-    wait_for(second.leads, "the successor leads", 30)
+    wait_for(second.leads, "the successor leads")
     apart.wait_bound(3)
     after = apart.where()
     assert {n: after[n] for n in ("g-0", "g-2")} == {n: before[n] for n in ("g-0", "g-2")}

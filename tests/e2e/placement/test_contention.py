@@ -14,7 +14,7 @@ def bound_by_gang(world, gangs: list[str]) -> dict[str, int]:
 
 def print_delay(world, count: int, started_s: float, selector: str) -> None:
     """Wait until all are bound; say how long it took, and fail only far beyond what is promised."""
-    world.wait_bound(count, selector, timeout_s=3.0)
+    world.wait_bound(count, selector)
     print(f"\nroom appeared -> {count} members bound: {time.monotonic() - started_s:.2f} s")
 
 

@@ -29,7 +29,7 @@ def test_pods_of_a_service_spread_over_zones_without_saying_so(alone):
     }
     alone.apply(service)
     alone.apply(workload("Deployment", "shop", replicas=6))
-    alone.wait_bound(6, "app=shop", timeout_s=30)
+    alone.wait_bound(6, "app=shop")
     assert zones(alone, "app=shop") == [2, 2, 2]
     assert len(set(alone.where("app=shop").values())) == 6
 
@@ -54,7 +54,7 @@ def test_pods_wait_for_the_pod_they_want_to_be_near(alone):
     )
     alone.wait_condition("node(s) didn't match pod affinity rules", "app=spoke")
     alone.apply(workload("Deployment", "hub", replicas=1))
-    alone.wait_bound(3, "app=spoke", timeout_s=20)
+    alone.wait_bound(3, "app=spoke")
     hub_zone = zones_of(alone, "app=hub")
     wait_for(lambda: zones_of(alone, "app=spoke") == hub_zone, "all are in the hub's zone")
 

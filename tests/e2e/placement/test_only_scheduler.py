@@ -40,7 +40,6 @@ from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
 
 EXAMPLE = ROOT / "examples" / "default-scheduler"
-SLOW_S = 60.0
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 TOLERATES = [{"key": "dedicated", "operator": "Exists"}]
 
@@ -100,14 +99,14 @@ def test_it_places_the_pods_of_its_own_deployment_on_two_nodes(alone):
         pods = alone.pods(namespace="quorate-system")
         return {one["spec"]["nodeName"] for one in pods if one["status"]["phase"] == "Running"}
 
-    wait_for(lambda: len(hosts()) == 2, "both replicas run, apart", SLOW_S)
+    wait_for(lambda: len(hosts()) == 2, "both replicas run, apart")
 
 
 def test_a_deployment_rolls_out_and_scales_evenly_over_zones(alone):
     spread = [hard_spread("web", matchLabelKeys=["pod-template-hash"])]
     made = workload("Deployment", "web", replicas=6, pod={"topologySpreadConstraints": spread})
     alone.apply(made)
-    wait_for(lambda: runs(alone, 6, "app=web"), "six run", SLOW_S)
+    wait_for(lambda: runs(alone, 6, "app=web"), "six run")
     assert zones(alone, "app=web") == [2, 2, 2]
     first = set(alone.where("app=web"))
     made["spec"]["template"]["metadata"]["annotations"] = {"release": "2"}
@@ -115,11 +114,10 @@ def test_a_deployment_rolls_out_and_scales_evenly_over_zones(alone):
     wait_for(
         lambda: runs(alone, 6, "app=web") and not first & set(alone.where("app=web")),
         "the new six run alone",
-        SLOW_S,
     )
     assert zones(alone, "app=web") == [2, 2, 2]
     alone.scale("web", 9)
-    wait_for(lambda: runs(alone, 9, "app=web"), "nine run", SLOW_S)
+    wait_for(lambda: runs(alone, 9, "app=web"), "nine run")
     assert zones(alone, "app=web") == [3, 3, 3]
 
 
@@ -131,17 +129,17 @@ def test_a_daemon_set_has_a_pod_on_each_node_and_on_one_that_joins(alone):
     names = {one["metadata"]["name"] for one in alone.cluster.api("GET", "/api/v1/nodes")["items"]}
     untainted = {name for name in names if not name.startswith("gpu-")}
     for app, wanted in (("agent", names), ("shy", untainted)):
-        wait_for(lambda a=app, w=wanted: runs(alone, len(w), f"app={a}"), f"{app} runs", SLOW_S)
+        wait_for(lambda a=app, w=wanted: runs(alone, len(w), f"app={a}"), f"{app} runs")
         assert set(alone.where(f"app={app}").values()) == wanted
         assert len(alone.where(f"app={app}")) == len(wanted), "one on each"
     [joined] = alone.cluster.create_nodes(1, prefix="late-", labels={"pool": "late"})
     for app in ("agent", "shy"):
-        wait_for(lambda a=app: joined in alone.where(f"app={a}").values(), f"{app} on it", SLOW_S)
+        wait_for(lambda a=app: joined in alone.where(f"app={a}").values(), f"{app} on it")
 
 
 def test_a_replica_set_is_spread_without_saying_so(alone):
     alone.apply(workload("ReplicaSet", "shop", replicas=6, pod=IN_ZONES))
-    wait_for(lambda: runs(alone, 6, "app=shop"), "six run", SLOW_S)
+    wait_for(lambda: runs(alone, 6, "app=shop"), "six run")
     assert zones(alone, "app=shop") == [2, 2, 2]
     assert len(set(alone.where("app=shop").values())) == 6
 
@@ -166,7 +164,7 @@ def test_selectors_preferences_and_affinity_say_where_pods_go(alone):
         ),
     )
     for app, count in {"cache": 1, "reader": 3, "liking": 2, "tolerant": 2}.items():
-        wait_for(lambda a=app, n=count: runs(alone, n, f"app={a}"), f"{app} runs", SLOW_S)
+        wait_for(lambda a=app, n=count: runs(alone, n, f"app={a}"), f"{app} runs")
     [cache] = alone.where("app=cache").values()
     assert cache.startswith("b-")
     assert set(alone.where("app=reader").values()) == {cache}
@@ -181,10 +179,10 @@ def test_gangs_start_whole_beside_them_under_either_name(alone):
         member = {"labels": {GANG_LABEL: name}, "cpu": "1"}
         named = {"schedulerName": scheduler} if scheduler else {}
         alone.apply(pod_group(name, 4), job(name, 4, pod={**member, **named}))
-        wait_for(lambda n=name: runs(alone, 4, f"app={n}"), f"{name} runs", SLOW_S)
+        wait_for(lambda n=name: runs(alone, 4, f"app={n}"), f"{name} runs")
     huge = {"labels": {GANG_LABEL: "huge"}, "cpu": "20"}
     alone.apply(pod_group("huge", 9), job("huge", 9, pod=huge))
-    said = alone.wait_condition("9 members must start together", "app=huge", SLOW_S)
+    said = alone.wait_condition("9 members must start together", "app=huge")
     assert said.startswith("0/")
     alone.stays_unbound("app=huge", 0.5)
     assert alone.why("huge")["message"] == said
@@ -209,7 +207,7 @@ def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(alone):
     )
     with Provisioner(alone.cluster, "made-late").working():
         alone.apply(made)
-        wait_for(lambda: runs(alone, 3, "app=db"), "three run", SLOW_S)
+        wait_for(lambda: runs(alone, 3, "app=db"), "three run")
         before = alone.where("app=db")
         assert len(set(before.values())) == 3
         for name, node in before.items():
@@ -217,7 +215,7 @@ def test_a_stateful_set_has_a_volume_for_each_pod_where_the_pod_is(alone):
             assert found["metadata"]["annotations"][SELECTED] == node
             assert found["status"]["phase"] == "Bound"
         alone.delete_pod("db-1")
-        wait_for(lambda: alone.where("app=db") == before, "it is back beside its volume", SLOW_S)
+        wait_for(lambda: alone.where("app=db") == before, "it is back beside its volume")
 
 
 def test_a_job_takes_the_volumes_that_exist_one_for_each_pod(alone):
@@ -228,10 +226,10 @@ def test_a_job_takes_the_volumes_that_exist_one_for_each_pod(alone):
         alone.cluster.api("POST", VOLUMES, made)
     source = {"volumeClaimTemplate": {"spec": claim_template("local")["spec"]}}
     alone.apply(job("sort", 3, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
-    wait_for(lambda: runs(alone, 3, "app=sort"), "three run", SLOW_S)
+    wait_for(lambda: runs(alone, 3, "app=sort"), "three run")
     assert sorted(alone.where("app=sort").values()) == nodes
     alone.apply(job("more", 1, pod={"volumes": [{"name": "scratch", "ephemeral": source}]}))
-    said = alone.wait_condition("persistent volumes to bind", "app=more", SLOW_S)
+    said = alone.wait_condition("persistent volumes to bind", "app=more")
     assert "node(s) didn't find available persistent volumes to bind" in said
 
 
@@ -250,7 +248,7 @@ def test_a_job_gets_devices_from_a_template_of_claims(alone):
         {**body, "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": wanted},
         job("infer", 2, pod={"resourceClaims": claims}),
     )
-    wait_for(lambda: runs(alone, 2, "app=infer"), "two run", SLOW_S)
+    wait_for(lambda: runs(alone, 2, "app=infer"), "two run")
     assert sorted(alone.where("app=infer").values()) == ["a-1", "c-1"]
 
 
@@ -266,7 +264,7 @@ def test_a_job_gets_devices_by_the_name_of_an_extended_resource(alone):
     wanted = {"example.com/fast-gpu": "1"}
     asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
     alone.apply(job("render", 1, pod=asks))
-    wait_for(lambda: runs(alone, 1, "app=render"), "it runs", SLOW_S)
+    wait_for(lambda: runs(alone, 1, "app=render"), "it runs")
     assert set(alone.where("app=render").values()) == {"b-0"}
 
 
@@ -295,12 +293,12 @@ def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):
     alone.apply(
         workload("Deployment", "kept", replicas=2, pod={**room, "nodeSelector": {HOST: "small-0"}})
     )
-    wait_for(lambda: runs(alone, 2, "app=kept"), "the protected two run", SLOW_S)
+    wait_for(lambda: runs(alone, 2, "app=kept"), "the protected two run")
     alone.apply(job("filler", 2, pod=room))
-    wait_for(lambda: runs(alone, 2, "app=filler"), "the others run", SLOW_S)
-    wait_for(lambda: observed(alone, "kept"), "the budget is counted", SLOW_S)
+    wait_for(lambda: runs(alone, 2, "app=filler"), "the others run")
+    wait_for(lambda: observed(alone, "kept"), "the budget is counted")
     alone.apply(job("urgent", 1, pod={**room, "cpu": "2", "priorityClassName": "urgent"}))
-    wait_for(lambda: runs(alone, 1, "app=urgent"), "it runs", SLOW_S)
+    wait_for(lambda: runs(alone, 1, "app=urgent"), "it runs")
     assert set(alone.where("app=urgent").values()) == {"small-1"}
     assert runs(alone, 2, "app=kept")
     assert len(alone.events("Preempted")) == 2

@@ -244,7 +244,7 @@ def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kub
     # Large, so that kube-scheduler likes it best: it knows nothing of the gang's binds under way,
     # and among equal nodes it may choose the same one again.
     (free,) = world.nodes(1, prefix=f"{world.namespace}-free-", allocatable={"cpu": "64"})
-    world.wait_bound(1, timeout_s=60)
+    world.wait_bound(1)
     assert world.where() == {"other": free}
 
 
@@ -277,7 +277,7 @@ def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded
         names = bound()
         return all(sum(one.startswith(f"g{i}-") for one in names) in (0, 4) for i in range(6))
 
-    wait_for(full, "the nodes are full", timeout_s=60)
+    wait_for(full, "the nodes are full")
     time.sleep(2.0)
     # A gang of which a bind was denied is made whole, or undone when its attempt's 60 s are over.
     wait_for(whole, "no gang is bound in part", timeout_s=90)

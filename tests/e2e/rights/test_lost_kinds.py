@@ -45,7 +45,7 @@ def test_missing_rights_hold_up_those_alone_who_need_them(cluster, beside):
         path = "/api/v1/persistentvolumeclaims"
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 1.0, "it is told")
         cluster.apply(whole)
-        world.wait_bound(3, timeout_s=40)
+        world.wait_bound(3)
         wait_for(lambda: running.metric("quorate_watch_lost", resource=path) == 0.0, "it is listed")
     finally:
         world.remove()

@@ -16,7 +16,6 @@ from tests.e2e.harness.scheduler import Quorate, install_beside, uninstall
 from tests.e2e.harness.world import (
     GANG_LABEL,
     NATIVE,
-    SAID_WITHIN_S,
     SIGS,
     VOLCANO,
     World,
@@ -115,7 +114,7 @@ def its_event_goes_on(life, proxy):
     def is_patched():
         return any(verb == "PATCH" and "/events/" in path for verb, path in list(proxy.requests))
 
-    wait_for(is_patched, "the Event goes on", SAID_WITHIN_S)
+    wait_for(is_patched, "the Event goes on")
 
 
 def a_pod_preempts_another(life):

@@ -12,7 +12,7 @@ from http.client import HTTPException
 
 from tests.e2e.harness.world import NATIVE, SIGS, VOLCANO, X_K8S, make_namespace
 from tools.controlplane import Access, ApiError
-from tools.testing import HANGS_S, wait_for
+from tools.testing import wait_for
 
 _THREADS = 8
 _MERGE = "application/merge-patch+json"
@@ -185,7 +185,7 @@ class Attacker:
                 raise
         self.client.close()
         for path in own:
-            wait_for(lambda path=path: not self.cluster.api("GET", path)["items"], path, HANGS_S)
+            wait_for(lambda path=path: not self.cluster.api("GET", path)["items"], path)
 
     def _free(self, path: str) -> None:
         for one in self.cluster.api("GET", path)["items"]:

@@ -24,6 +24,6 @@ class Behind(NamedTuple):
             return pages[0].startswith("ok")
 
         try:
-            wait_for(is_ready, "it is ready", 40)
+            wait_for(is_ready, "it is ready")
         except AssertionError as error:
             raise AssertionError(f"{error}: {pages[0]}") from error

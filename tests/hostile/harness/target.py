@@ -87,7 +87,7 @@ class Target:
     def wait_renewed(self) -> None:
         """Wait until it has renewed the lease once more."""
         before = self._lease()["renewTime"]
-        wait_for(lambda: self._lease()["renewTime"] != before, "the lease is renewed", 20)
+        wait_for(lambda: self._lease()["renewTime"] != before, "the lease is renewed")
 
     def forget_peak(self) -> None:
         """Have the kernel count the peak of memory anew."""
