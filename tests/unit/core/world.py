@@ -13,6 +13,7 @@ from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     Change,
+    ClaimWritten,
     GangChanged,
     GangGone,
     NodeChanged,
@@ -22,6 +23,7 @@ from quorate.core.model.changes import (
     PodChanged,
     PodGone,
 )
+from quorate.core.model.devices import ClaimSpec, ResourceClaim
 from quorate.core.model.plan import Bind, Plan
 from quorate.core.model.policy import Policy
 from quorate.core.model.reasons import Explanation
@@ -229,6 +231,8 @@ class World:
         """Report the outcome of every bind; ``of_pod`` names pods that fare otherwise."""
         for bind in binds_of(plan):
             change = of_pod.get(bind.name.replace("-", "_"), outcome)(bind)
+            if isinstance(change, PodBound):
+                self.observe(*self.claims_of(bind))
             self.observe(change)
             if isinstance(change, PodBound) and bind.name in self.pods:
                 self.pods[bind.name] = msgspec.structs.replace(self.pods[bind.name], node=bind.node)
@@ -238,6 +242,19 @@ class World:
         plan = self.decide(after_s)
         self.settle(plan, outcome, **of_pod)
         return {bind.name: bind.node for bind in binds_of(plan)}
+
+    def claims_of(self, bind: Bind) -> list[Change]:
+        """Return what is told of the claims that are written before a bind."""
+        found: list[Change] = []
+        for give in bind.gives:
+            claim = self.cluster.devices.claims.get((give.namespace, give.claim))
+            if claim is None:
+                of = give.namespace, give.claim, f"claim-{give.claim}", "1", ClaimSpec()
+                claim = ResourceClaim(*of, owner_uid=bind.uid, special=True)
+            new = {"allocation": give.allocation, "reserved_for": (*claim.reserved_for, bind.uid)}
+            version = str(int(claim.version) + 1)
+            found.append(ClaimWritten(msgspec.structs.replace(claim, version=version, **new)))
+        return found
 
     def where(self, name) -> str:
         """Return the node that the pod is counted on, or nothing."""

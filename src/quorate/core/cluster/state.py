@@ -257,7 +257,7 @@ class ClusterState:
             self.grown.add(entry.row)
         del self.pods[change.uid]
         self.classes.release(entry.pod_class)
-        self.devices.note_user(None, entry.pod, is_under_way=entry.where in UNDER_WAY)
+        self.devices.note_user(None, entry.pod)
         self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.storage.drop(change.uid)
         self.owners.note_member_gone(entry.gang, entry.pod.owner)
@@ -286,9 +286,6 @@ class ClusterState:
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:
         """Count a pod at its place, and on its node unless it has finished there."""
         entry.where, entry.node, entry.row = where, node, -1
-        uses_devices = entry.pod.device_claims or entry.pod.spec.extended
-        if uses_devices and where not in UNDER_WAY | SETTLED:
-            self.devices.forget(entry.pod.uid)
         if where not in UNDER_WAY:
             self.storage.forget(entry.pod.uid)
         if entry.gang is not None:

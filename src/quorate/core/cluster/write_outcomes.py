@@ -26,9 +26,9 @@ def preemption_failed(cluster: ClusterState, change: changes.PreemptionFailed) -
 
 def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
     """Count the pod as bound."""
+    cluster.devices.forget(change.uid)
     entry = cluster.pods.get(change.uid)
     if entry is None or not _is_bound_by_us(entry):
-        cluster.devices.forget(change.uid)
         return
     if entry.where is Where.RELABELLED:
         entry.adopted = True  # until the watch shows for which gang it was bound
@@ -40,11 +40,11 @@ def pod_bound(cluster: ClusterState, change: changes.PodBound) -> None:
 
 def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
     """Count the pod as waiting again, or at its present place."""
+    cluster.devices.forget(change.uid)
     if change.failure is BindFailure.GONE:
         cluster.pod_gone(changes.PodGone(change.uid))
     entry = cluster.pods.get(change.uid)
     if entry is None or not _is_bound_by_us(entry):
-        cluster.devices.forget(change.uid)
         return
     gang = entry.gang
     if entry.where in UNDER_WAY and change.failure is BindFailure.ELSEWHERE:
@@ -85,10 +85,10 @@ def binding_admitted(cluster: ClusterState, change: changes.BindingAdmitted) -> 
 
 
 def claim_written(cluster: ClusterState, change: changes.ClaimWritten) -> None:
-    """Take what we wrote into a claim, unless it is gone; a new one is made for a pod that is."""
+    """Take what we wrote into a claim, unless it is gone; it comes before its pod's outcome."""
     claim = change.claim
     known = cluster.devices.claims.get((claim.namespace, claim.name))
-    is_new = known is None and claim.special and claim.owner_uid in cluster.pods
+    is_new = known is None and cluster.devices.assumed.may_have_made(claim)
     if is_new or (known is not None and known.uid == claim.uid):
         cluster.devices.put_written(claim)
 

@@ -39,16 +39,12 @@ def claim_writes(
         for place, name in enumerate(needed):
             key = pod.namespace, name
             claim = devices.claims[key]
-            of = claim.namespace, claim.name, claim.uid
-            if claim.allocation is None:
-                allocation = given.get(place) or room.device_room.allocation(key)
-                assert allocation is not None, "a claim of a placed pod has devices"
-                mine.append(Give(*of, allocation))
-            elif key in devices.taken_back:
-                mine.append(Give(*of, claim.allocation))  # it may hold nothing by now
-            elif pod.uid not in claim.reserved_for or claim.binding_pending:
-                awaited = claim.allocation.devices if claim.binding_pending else ()
-                mine.append(Give(*of, awaited=awaited))
+            is_ready = key not in devices.taken_back and not claim.binding_pending
+            if claim.allocation is not None and pod.uid in claim.reserved_for and is_ready:
+                continue
+            allocation = claim.allocation or given.get(place) or room.device_room.allocation(key)
+            assert allocation is not None, "a claim of a placed pod has devices"
+            mine.append(Give(claim.namespace, claim.name, claim.uid, allocation))
         if len(needed) in given:
             mine.append(_special(pod, pod_class.device_needs, row, given[len(needed)], room))
         gives.append(tuple(mine))

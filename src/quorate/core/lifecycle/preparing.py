@@ -170,8 +170,9 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
 def _let_go(one: _Preparing, cluster: Cluster) -> None:
     """Fail the binds of pods that no longer wait, or that have moved to another gang."""
     for bind in one.plan.binds:
-        if bind.uid not in cluster.pods:
-            cluster.devices.forget(bind.uid)  # its device claims were not written yet
+        gone = cluster.pods.get(bind.uid)
+        if gone is None or gone.where not in UNDER_WAY:
+            cluster.devices.forget(bind.uid)  # its device claims will not be written
     for bind in _under_way(one, cluster, UNDER_WAY):
         entry = cluster.pods[bind.uid]
         place = place_of(entry.pod, None, cluster.scheduler_names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
-from quorate.core.model.devices import GivenDevice, RequestMapping
+from quorate.core.model.devices import RequestMapping
 from quorate.core.model.storage import ClaimKey
 
 
@@ -25,17 +25,16 @@ class SpecialClaim(msgspec.Struct, frozen=True):
 
 
 class Give(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Write devices into a claim that has none yet, and reserve it for the pod, before its bind.
+    """Have a claim hold these devices and reserve it for the pod, before its bind.
 
-    ``allocation`` None means that the claim has devices already, of which ``awaited`` are not ready
-    yet; a ``special`` claim does not exist yet, and has no uid.
+    The claim may have them already, or none yet. A ``special`` claim does not exist yet, and has no
+    uid.
     """
 
     namespace: str
     claim: str
     uid: str
-    allocation: Allocation | None = None
-    awaited: tuple[GivenDevice, ...] = ()
+    allocation: Allocation
     special: SpecialClaim | None = None
 
 

@@ -67,9 +67,8 @@ class Applier:
                 prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
                 cluster.storage.assume(bind.uid, prepared)
             for give in bind.gives:
-                if give.allocation is not None:
-                    key = give.namespace, give.claim
-                    cluster.devices.assume(key, give.allocation, bind.uid)
+                key = give.namespace, give.claim
+                cluster.devices.assume(key, give.allocation, bind.uid)
 
     def _promise(self, one: Preemption) -> None:
         """Promise a pod room on a node, or take the promise back; mark its victims as preempted."""

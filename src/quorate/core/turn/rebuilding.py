@@ -163,9 +163,9 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
             if bind.prepare and bind.uid in new.pods:
                 prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
                 new.storage.assume(bind.uid, prepared)
-    for key, allocation, uids in old.devices.assumed():
-        for uid in uids:
-            new.devices.assume(key, allocation, uid)
+    for key, uid, allocation in old.devices.assumed.all():
+        new.devices.assume(key, allocation, uid)
+    new.devices.assumed.gone.update(old.devices.assumed.gone)
     for key in old.devices.taken_back & new.devices.claims.keys():
         if new.devices.claims[key].version == old.devices.claims[key].version:
             new.devices.taken_back.add(key)

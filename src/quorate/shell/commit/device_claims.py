@@ -7,6 +7,13 @@ bound after all, the claims stay as they were written: the core sees them, and e
 to them or takes them back. Plans of one attempt are handed on in their order, for the binds of the
 last one complete the gang, and count on those before. Source: PreBind of kube-scheduler 1.36's
 DynamicResources.
+
+No device gets into two claims, however slow a write is. The core gives a device to nobody else
+until the binds that rely on it have outcomes, so what counts is that nothing arrives after one.
+Each write of an allocation carries the version of the claim that it was made for, which has our
+finalizer. A claim that has changed is read again: what it has by then must be what the plan says,
+or nothing. And when a write is given up whose answer was lost, the finalizer is taken off before
+the failure is told: that makes what is still on its way too old.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ import structlog
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import Allocation, GivenDevice
 from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
+from quorate.core.model.policy import LATE_S
 from quorate.shell.commit.extended_resource_claims import (
     FINALIZER,
     ClaimError,
@@ -29,7 +37,7 @@ from quorate.shell.commit.extended_resource_claims import (
     delete_claim,
     name_in_pod,
 )
-from quorate.shell.kube.errors import ApiError, NotFound
+from quorate.shell.kube.errors import ApiError, NotFound, ServerError, Unreachable
 from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 from quorate.shell.process.clock import Clock
@@ -39,6 +47,7 @@ log = structlog.get_logger(__name__)
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _GIVE = Rule(Priority.CLAIM, again_after_conflict=True)
+_WITHDRAW = Rule(Priority.CLAIM, again_after_conflict=True, again_after_refusal=True)
 _TAKE_BACK = Rule(Priority.CLAIM, tries_max=1)
 _POLL_S = 5.0
 
@@ -64,8 +73,12 @@ class _ClaimStatus(msgspec.Struct):
     devices: list[_Result] | None = None
 
 
+class _Metadata(Metadata):
+    finalizers: list[str] | None = None
+
+
 class _Claim(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
 
 
@@ -169,11 +182,22 @@ class DeviceClaims:
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim.
 
-        Retries transient errors. Raises what ended the last try.
+        Retries transient errors. Raises what ended the last try, once no try can arrive any more.
         """
-        outcome = await self._writer.write(
-            lambda: self._write_once(give, binds), _GIVE, deadline_s=deadline_s
-        )
+        lost_s: float | None = None
+
+        async def send() -> bytes:
+            nonlocal lost_s
+            try:
+                return await self._write_once(give, binds)
+            except (ServerError, Unreachable) as error:
+                if isinstance(error, ServerError) or error.maybe_processed:
+                    lost_s = self._clock.monotonic_s()
+                raise
+
+        outcome = await self._writer.write(send, _GIVE, deadline_s=deadline_s)
+        if outcome.end in (End.REFUSED, End.GIVEN_UP) and lost_s is not None:
+            await self._withdraw(give, lost_s + LATE_S)
         if outcome.end not in (End.DONE, End.DEPOSED) and outcome.error is not None:
             raise outcome.error
 
@@ -182,30 +206,54 @@ class DeviceClaims:
             uid = await create_claim(self._writer, give, give.special, binds[0])
             give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
-        metadata: dict[str, object] = {"uid": give.uid}
         status: dict[str, object] = {"reservedFor": reserved}
-        if give.allocation is not None:
-            # The answer to this is the claim as it is now.
-            body = {"metadata": metadata | {"finalizers": [FINALIZER]}}
-            path = claim_path(give.namespace, give.claim)
-            claim = _CLAIM.decode(await self._patch(path, body))
-            if claim.metadata.deletion_timestamp is not None:
-                raise ClaimError("it is being deleted")
-            if claim.status.allocation is None:
-                now = datetime.fromtimestamp(self._clock.now_s(), UTC)
-                status["allocation"] = allocation_body(give.allocation) | {
-                    "allocationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")
-                }
-            elif not _is_same(claim.status.allocation, give.allocation):
-                raise ClaimError("it got other devices meanwhile")
-            metadata["resourceVersion"] = claim.metadata.resource_version
-        body = {"metadata": metadata, "status": status}
+        # The answer to this is the claim as it is now.
+        body: dict[str, object] = {"metadata": {"uid": give.uid, "finalizers": [FINALIZER]}}
+        path = claim_path(give.namespace, give.claim)
+        claim = _CLAIM.decode(await self._patch(path, body))
+        if claim.metadata.deletion_timestamp is not None:
+            raise ClaimError("it is being deleted")
+        if claim.status.allocation is None:
+            now = datetime.fromtimestamp(self._clock.now_s(), UTC)
+            status["allocation"] = allocation_body(give.allocation) | {
+                "allocationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")
+            }
+        elif not _is_same(claim.status.allocation, give.allocation):
+            raise ClaimError("it got other devices meanwhile")
+        version = claim.metadata.resource_version
+        body = {"metadata": {"uid": give.uid, "resourceVersion": version}, "status": status}
         path = claim_path(give.namespace, give.claim, "status")
         written = await self._patch(path, body)
         self._on_written(written)
         if give.special is not None:
             await name_in_pod(self._writer, give, give.special, binds[0])
         return written
+
+    async def _withdraw(self, give: Give, until_s: float) -> None:
+        """Make what was sent too old to arrive, or tell what it wrote; try until ``until_s``."""
+        path = claim_path(give.namespace, give.claim)
+
+        async def send() -> bytes:
+            raw = await self._writer.get(path)
+            claim = _CLAIM.decode(raw)
+            metadata = {
+                "uid": claim.metadata.uid,
+                "resourceVersion": claim.metadata.resource_version,
+                "$deleteFromPrimitiveList/finalizers": [FINALIZER],
+            }
+            if give.uid and give.uid != claim.metadata.uid:
+                return raw  # ours is gone
+            if claim.status.allocation is not None:
+                self._on_written(raw)
+            elif FINALIZER in (claim.metadata.finalizers or ()):
+                return await self._writer.patch(path, {"metadata": metadata}, "strategic")
+            return raw
+
+        async def is_over(error: ApiError) -> End | None:
+            del error
+            return End.GIVEN_UP if self._clock.monotonic_s() >= until_s else None
+
+        await self._writer.write(send, _WITHDRAW, on_failed=is_over)
 
     async def _patch(self, path: str, body: object) -> bytes:
         try:
@@ -218,11 +266,7 @@ class DeviceClaims:
 
         Raises ``ClaimError``: one failed, or late.
         """
-        waiting = [
-            one
-            for one in (give.allocation.devices if give.allocation else give.awaited)
-            if one.binding_conditions
-        ]
+        waiting = [one for one in give.allocation.devices if one.binding_conditions]
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S
         while waiting and self._writer.may_write():
             claim = _CLAIM.decode(await self._writer.get(claim_path(give.namespace, give.claim)))

@@ -48,16 +48,11 @@ class GiveAll:
                 return False
         elif claim is None or claim.uid != give.uid:
             return False
-        allocation = claim.allocation
-        if give.allocation is not None:
-            if claim.terminating:
-                return False
-            if allocation is None:
-                allocation = give.allocation
-            elif _devices(allocation) != _devices(give.allocation):
-                return False
-        if allocation is None:
-            return False  # nobody can reserve what has no devices
+        if claim.terminating:
+            return False
+        allocation = claim.allocation or give.allocation
+        if _devices(allocation) != _devices(give.allocation):
+            return False
         reserved = tuple(dict.fromkeys((*claim.reserved_for, *uids)))
         version = str(server.number())
         claim = replace(claim, allocation=allocation, reserved_for=reserved, version=version)

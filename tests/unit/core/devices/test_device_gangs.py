@@ -311,7 +311,7 @@ def test_a_device_that_is_not_ready_yet_is_waited_for_by_whoever_binds_its_pod()
     w = gpu_world(1)
     held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
     ((give,),) = [bind.gives for bind in binds_of(w.decide())]
-    assert (give.allocation, [one.device.name for one in give.awaited]) == (None, ["d0"])
+    assert [one.binding_conditions for one in give.allocation.devices] == [("Ready",)]
 
 
 def test_a_device_that_is_not_ready_in_time_is_taken_back_for_another():

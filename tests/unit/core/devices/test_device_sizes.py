@@ -282,11 +282,14 @@ def test_a_pod_that_is_not_placed_after_all_is_found_by_its_uid():
     gang(w, "b", 2)
     plan = w.decide()
     devices = w.cluster.devices
-    assert len(devices._assumed) == len(devices._assumed_by) == 4
+    assumed = devices.assumed
+    assert len(assumed._of_claim) == len(assumed._of_pod) == 4
     devices.forget("uid-a-0")
-    assert sorted(devices._assumed_by) == ["uid-a-1", "uid-b-0", "uid-b-1"]
+    assert sorted(assumed._of_pod) == ["uid-a-1", "uid-b-0", "uid-b-1"]
     written(w, plan)
-    assert (devices._assumed, devices._assumed_by) == ({}, {})
+    assert len(assumed._of_claim) == len(assumed._of_pod) == 3, "until the binds have outcomes"
+    w.settle(plan)
+    assert (assumed._of_claim, assumed._of_pod) == ({}, {})
     w.observe(ObjectChanged(gpu_class(name="again")))
     devices.remove_claim((TEAM, "a-0-gpu"))
     devices.forget("uid-a-0")

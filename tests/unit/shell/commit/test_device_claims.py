@@ -11,6 +11,7 @@ from quorate.core.model import Allocation, DeviceId, GangKey
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import GivenDevice, RequestMapping
 from quorate.core.model.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
+from quorate.core.model.policy import LATE_S
 from quorate.shell.commit.device_claims import DeviceClaims
 from quorate.shell.kube.client import KubeClient
 from tests.unit.shell.scripted_server import (
@@ -18,6 +19,7 @@ from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,
+    gone,
     refusal,
     serving,
     writer_of,
@@ -43,7 +45,7 @@ def claim(status: dict | None = None, **meta):
 
 
 @asynccontextmanager
-async def writing(*steps, may_write=lambda: True, told=None):
+async def writing(*steps, may_write=lambda: True, told=None, clock=None):
     bound: list = []
     outcomes: list = []
     async with (
@@ -55,7 +57,7 @@ async def writing(*steps, may_write=lambda: True, told=None):
             bound.append,
             outcomes.append,
             on_written=told.append if told is not None else bytes,
-            clock=ManualClock(),
+            clock=clock or ManualClock(),
         )
         yield claims, bound, outcomes, server
 
@@ -136,26 +138,18 @@ async def test_what_was_written_is_told_at_once_the_watch_may_be_late():
     assert [json.loads(raw)["metadata"]["resourceVersion"] for raw in told] == ["7"]
 
 
+OURS = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}}
+
+
 async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():
-    held = Give("team", "c0", "claim-uid")
-    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(held,)) for i in range(3)]
-    async with writing(claim()) as (claims, bound, _, server):
+    binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(GIVE,)) for i in range(3)]
+    async with writing(claim(OURS), claim()) as (claims, bound, _, server):
         claims.submit(gang(*binds))
         await after(claims)
-        [body] = (json.loads(one) for one in server.bodies)
+        _, body = (json.loads(one) for one in server.bodies)
         assert [one["uid"] for one in body["status"]["reservedFor"]] == ["uid-0", "uid-1", "uid-2"]
+        assert body["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
         assert "allocation" not in body["status"]
-        assert len(bound) == 1
-
-
-async def test_a_write_that_was_ours_already_is_not_written_again():
-    ours = {
-        "allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}
-    }
-    async with writing(claim(ours), claim()) as (claims, bound, _, server):
-        claims.submit(gang(BIND))
-        await after(claims)
-        assert "allocation" not in json.loads(server.bodies[1])["status"]
         assert len(bound) == 1
 
 
@@ -195,6 +189,85 @@ async def test_a_conflict_starts_from_the_claim_as_it_is_by_then():
         assert len(server.requests) == 4
 
 
+LOST = refusal(500, "InternalError", "etcdserver: request timed out")
+"""Nobody knows whether it was carried out, or will be."""
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+def after_its_time() -> GangBinds:
+    """A gang whose claims are tried once."""
+    return replace(gang(BIND), deadline_s=0.0)
+
+
+async def test_a_write_that_may_yet_arrive_is_made_too_old_before_its_failure_is_told():
+    """It carries the version of the claim that had the finalizer: without it, the version is new.
+
+    Until then the core keeps the devices from others.
+    """
+    there = claim(finalizers=[FINALIZER])
+    newer = claim(finalizers=[FINALIZER], resourceVersion="6")
+    steps = claim(), LOST, there, refusal(409, "Conflict"), newer, claim()
+    async with writing(*steps) as (claims, bound, outcomes, server):
+        claims.submit(after_its_time())
+        await after(claims)
+        assert [one.method for one in server.requests] == [
+            *("PATCH", "PATCH"),
+            *("GET", "PATCH", "GET", "PATCH"),
+        ]
+        assert json.loads(server.bodies[-1])["metadata"] == {
+            "uid": "claim-uid",
+            "resourceVersion": "6",
+            "$deleteFromPrimitiveList/finalizers": [FINALIZER],
+        }
+        assert not bound
+        assert [one.failure for one in outcomes] == [BindFailure.REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("found", "is_told"),
+    [
+        (claim(OURS), True),
+        (claim(OTHER), True),
+        (claim(), False),
+        (claim(uid="another", finalizers=[FINALIZER]), False),
+        (gone("c0"), False),
+    ],
+)
+async def test_a_write_whose_answer_was_lost_is_looked_up_and_what_it_wrote_is_told(found, is_told):
+    told: list[bytes] = []
+    async with writing(claim(), LOST, found, told=told) as (claims, _, outcomes, server):
+        claims.submit(after_its_time())
+        await after(claims)
+        assert server.requests[-1].method == "GET"
+        assert len(server.requests) == 3
+        assert len(told) == is_told
+        assert [one.failure for one in outcomes] == [BindFailure.REFUSED]
+
+
+@pytest.mark.parametrize("plainly", [refusal(429, "TooManyRequests"), refusal(403, "Forbidden")])
+async def test_a_write_that_was_plainly_refused_is_not_looked_up(plainly):
+    async with writing(claim(), plainly) as (claims, _, outcomes, server):
+        claims.submit(after_its_time())
+        await after(claims)
+        assert len(server.requests) == 2
+        assert len(outcomes) == 1
+
+
+async def test_a_write_that_cannot_be_looked_up_is_given_up_when_no_request_lasts_longer():
+    clock = ManualClock()
+
+    async def late(request):
+        clock.time_s += LATE_S
+        return await LOST(request)
+
+    steps = claim(), LOST, LOST, late
+    async with writing(*steps, clock=clock) as (claims, _, outcomes, server):
+        claims.submit(after_its_time())
+        await after(claims)
+        assert len(server.requests) == 4
+        assert [one.failure for one in outcomes] == [BindFailure.REFUSED]
+
+
 async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
     slow = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
     bind = replace(BIND, gives=(replace(GIVE, allocation=Allocation((slow,))),))
@@ -213,12 +286,6 @@ async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobo
         await after(claims)
         assert not bound
         assert "Failed of device d/p/gpu-0" in outcomes[0].message
-    held = Give("team", "c0", "claim-uid", awaited=(slow,))
-    async with writing(claim(), device("Ready")) as (claims, bound, _, server):
-        claims.submit(gang(replace(BIND, gives=(held,))))
-        await after(claims)
-        assert [one.method for one in server.requests] == ["PATCH", "GET"]
-        assert len(bound) == 1
 
 
 async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():

@@ -2,18 +2,19 @@
 
 In: ResourceSlices, DeviceClasses, ResourceClaims, pods that use claims, allocations that plans
 assume. Out: allocations, used devices and shares, affected pods. Owned by ``cluster.cluster``. A
-device is in use while a claim's status or a plan under way allocates it. ``views`` reads from here
-what each node sees.
+device is in use while a claim's status has it, or a bind under way may write it (``assumed``).
+``views`` reads from here what each node sees.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from quorate.core.cluster.alarms import Alarms
+from quorate.core.cluster.devices.assumed import Assumed
 from quorate.core.cluster.devices.counts import ClaimKey, DeviceShares, SpecNumbers
 from quorate.core.cluster.devices.pools import PoolKey, Shares
 from quorate.core.model import (
@@ -25,8 +26,11 @@ from quorate.core.model import (
     ResourceSlice,
     policy,
 )
-from quorate.core.model.devices import ClaimSpec
+from quorate.core.model.devices import ClaimSpec, GivenDevice
 from quorate.core.model.quantity import DEVICE_CLASS_PREFIX
+
+_Occupied = dict[tuple[DeviceId, str], GivenDevice]
+"""Devices that a claim keeps from others, or its shares of devices, by their ids."""
 
 
 class Devices:
@@ -66,9 +70,7 @@ class Devices:
         """Claims whose devices we are taking back, until the watch shows a newer version."""
         self._due: Alarms[ClaimKey] = Alarms()
         """When the devices of a claim have to be ready (epoch seconds)."""
-        self._assumed: dict[ClaimKey, tuple[Allocation, set[str]]] = {}
-        self._assumed_by: dict[str, dict[ClaimKey, None]] = {}
-        """By pod's uid, the claims for which it assumes devices."""
+        self.assumed = Assumed()
         self._exclusive: Counter[DeviceId] = Counter()
         self._shares: dict[DeviceId, DeviceShares] = {}
 
@@ -197,7 +199,7 @@ class Devices:
         return list(self._written.values())
 
     def put_claim(self, claim: ResourceClaim) -> None:
-        """Add or replace a claim; an allocation in its status replaces an assumed one."""
+        """Add or replace a claim; an allocation in its status comes before an assumed one."""
         key = claim.namespace, claim.name
         before = self.claims.get(key)
         written = self._written.get(key)
@@ -207,9 +209,9 @@ class Devices:
         if before == claim:
             return
         self.taken_back.discard(key)
-        allocated = self.allocation(key)
-        if claim.allocation is not None or (before is not None and before.uid != claim.uid):
-            self._forget_assumed(key)
+        occupied = self._occupied(key)
+        if before is not None and before.uid != claim.uid:
+            self.assumed.claim_gone(before)
         if before is None or before.spec != claim.spec:
             self._specs.put(key, claim.spec)
         self.claims[key] = claim
@@ -221,12 +223,12 @@ class Devices:
         if claim.special and claim.owner_uid:
             self.special[claim.owner_uid] = key
             self._changed_owners.add(claim.owner_uid)
-        self._recount(allocated, self.allocation(key))
+        self._recount(key, occupied)
 
     def remove_claim(self, key: ClaimKey) -> None:
-        """Forget a claim: its devices are free."""
+        """Forget a claim: its devices are free, unless a bind under way makes it again."""
         self._written.pop(key, None)
-        allocated = self.allocation(key)
+        occupied = self._occupied(key)
         claim = self.claims.pop(key, None)
         self.taken_back.discard(key)
         self._specs.remove(key)
@@ -235,8 +237,9 @@ class Devices:
         if claim is not None and self.special.get(claim.owner_uid) == key:
             del self.special[claim.owner_uid]
             self._changed_owners.add(claim.owner_uid)
-        self._forget_assumed(key)
-        self._recount(allocated, None)
+        if claim is not None:
+            self.assumed.claim_gone(claim)
+        self._recount(key, occupied)
 
     def pass_time(self, now_s: float) -> None:
         """Mark claims as failed whose devices are not ready in time; a bounded number per call."""
@@ -257,53 +260,31 @@ class Devices:
         claim = self.claims.get(key)
         if claim is not None and claim.allocation is not None:
             return claim.allocation
-        assumed = self._assumed.get(key)
-        return assumed[0] if assumed is not None else None
+        return next(iter(self.assumed.of_claim(key)), None)
 
     def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
-        """Assume an allocation for a claim until its status has one, or all its pods forget it.
+        """Assume that a pod's bind writes an allocation into a claim, until ``forget``.
 
-        ``uid`` is that of a pod that will use the devices. If several pods assume one, the first
-        allocation holds.
+        ``uid`` is the pod's. While the claim's status has none, the one assumed first is its.
         """
-        before = self.allocation(key)
-        self._assumed.setdefault(key, (allocation, set()))[1].add(uid)
-        self._assumed_by.setdefault(uid, {})[key] = None
-        self._recount(before, self.allocation(key))
-
-    def assumed(self) -> list[tuple[ClaimKey, Allocation, list[str]]]:
-        """Return each claim with its assumed allocation and the uids of the pods that assume it."""
-        return [(key, given, sorted(uids)) for key, (given, uids) in self._assumed.items()]
+        occupied = self._occupied(key)
+        self.assumed.add(key, allocation, uid)
+        self._recount(key, occupied)
 
     def forget(self, uid: str) -> None:
-        """Stop assuming devices for the claims of a pod that got no node."""
-        for key in self._assumed_by.pop(uid, ()):
-            before = self.allocation(key)
-            uids = self._assumed[key][1]
-            uids.discard(uid)
-            if not uids:
-                del self._assumed[key]
-            self._recount(before, self.allocation(key))
-
-    def _forget_assumed(self, key: ClaimKey) -> None:
-        _, uids = self._assumed.pop(key, (None, ()))
-        for uid in uids:
-            keys = self._assumed_by[uid]
-            del keys[key]
-            if not keys:
-                del self._assumed_by[uid]
+        """Stop assuming what a pod's bind writes: it has an outcome, so all is written or never."""
+        for key in self.assumed.of_pod(uid):
+            occupied = self._occupied(key)
+            self.assumed.remove(key, uid)
+            self._recount(key, occupied)
 
     @property
     def has_no_users(self) -> bool:
         """Whether no pod uses a claim, special claims included."""
         return not (self.users or self.special)
 
-    def note_user(self, pod: Pod | None, before: Pod | None, *, is_under_way: bool = False) -> None:
-        """Record the claims that a pod uses. ``pod`` is None if it is gone, ``before`` if new.
-
-        While its bind ``is_under_way`` its claims may still be written, so their devices stay
-        assumed until the bind has an outcome.
-        """
+    def note_user(self, pod: Pod | None, before: Pod | None) -> None:
+        """Record the claims that a pod uses. ``pod`` is None if it is gone, ``before`` if new."""
         if before is not None and (pod is None or pod.device_claims != before.device_claims):
             for entry in before.device_claims:
                 key = before.namespace, entry.claim or ""
@@ -311,8 +292,6 @@ class Devices:
                 uids.discard(before.uid)
                 if not uids:
                     self.users.pop(key, None)
-            if pod is None and not is_under_way:
-                self.forget(before.uid)
         if pod is None:
             return
         for entry in pod.device_claims:
@@ -326,20 +305,26 @@ class Devices:
         self._changed_owners.clear()
         return sorted(uids)
 
-    def _recount(self, before: Allocation | None, after: Allocation | None) -> None:
-        if _occupied(before) == _occupied(after):
-            return  # the status shows what our plan assumed
-        if before is not None:
-            self._count(before, -1)
-            self.has_changed = True
-        if after is not None:
-            self._count(after, 1)
+    def _occupied(self, key: ClaimKey) -> _Occupied:
+        """Return what a claim keeps from others: by its status, and by binds under way."""
+        found: _Occupied = {}
+        claim = self.claims.get(key)
+        if claim is not None and claim.allocation is not None:
+            _add(found, claim.allocation)
+        for allocation in self.assumed.of_claim(key):
+            _add(found, allocation)
+        return found
 
-    def _count(self, allocation: Allocation, sign: int) -> None:
-        for given in allocation.devices:
+    def _recount(self, key: ClaimKey, before: _Occupied) -> None:
+        after = self._occupied(key)
+        freed = [given for what, given in before.items() if what not in after]
+        self.has_changed |= bool(freed)
+        self._count(freed, -1)
+        self._count([given for what, given in after.items() if what not in before], 1)
+
+    def _count(self, devices: Iterable[GivenDevice], sign: int) -> None:
+        for given in devices:
             device = given.device
-            if given.admin:
-                continue
             if (device.driver, device.pool) in self.by_pool:
                 self.stale_pools.add((device.driver, device.pool))
             if not given.share_id:
@@ -374,9 +359,10 @@ class Devices:
         return shares.by_id.keys() if shares is not None else ()
 
 
-def _occupied(allocation: Allocation | None) -> list[tuple[DeviceId, bool, str]]:
-    given = allocation.devices if allocation is not None else ()
-    return [(one.device, bool(one.admin), one.share_id) for one in given]
+def _add(found: _Occupied, allocation: Allocation) -> None:
+    for one in allocation.devices:
+        if not one.admin:  # an admin keeps a device from nobody
+            found.setdefault((one.device, one.share_id), one)
 
 
 def _is_older(claim: ResourceClaim, other: ResourceClaim) -> bool:
