@@ -58,8 +58,10 @@ def bind_failed(cluster: ClusterState, change: changes.BindFailed) -> None:
             and change.failure is not BindFailure.NOT_SENT
             and entry.where is Where.ASSUMED
         ):
-            gang.memory.failed = True
-            gang.memory.last_failure = change.message
+            memory = gang.memory
+            memory.failed, memory.last_failure = True, change.message
+            if change.failure is BindFailure.UNVERIFIED:
+                memory.failures = max(1, memory.failures)  # what is planned at once is as wrong
         cluster.move(entry, place_of(entry.pod, None, cluster.scheduler_names), "")
     if gang is not None:
         cluster.settle(gang, change.uid)

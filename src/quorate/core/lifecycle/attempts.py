@@ -150,7 +150,10 @@ class Attempts:
         return attempt
 
     def note_failures(self, gangs: Iterable[GangEntry], now_s: float) -> None:
-        """Set the back-off of gangs whose binds failed: 0 s at first, then doubled each time."""
+        """Set the back-off of gangs whose binds failed: 0 s at first, then doubled each time.
+
+        It is never 0 s if the check refused the plan.
+        """
         for gang in gangs:
             memory = gang.memory
             if memory.failed:
@@ -161,7 +164,7 @@ class Attempts:
                 wait_s = self.policy.backoff_s * 2**doublings if memory.failures else 0.0
                 memory.not_before_s = now_s + min(wait_s, self.policy.backoff_s_max)
                 memory.failures += 1
-            elif gang.lifecycle.attempt is None and gang.started:
+            elif gang.lifecycle.attempt is None and gang.started and not gang.waits:
                 memory.failures = 0
 
     def due(self, gangs: Gangs, now_s: float) -> list[GangKey]:

@@ -1,13 +1,16 @@
 """An attempt: from a gang's plan until its binds are settled, or time is over and it is undone."""
 
+from itertools import pairwise
+
 import pytest
 
 from quorate.core.model.changes import BindFailed, BindFailure, PodBound
 from quorate.core.model.reasons import GangState, Reason
+from quorate.core.turn import verifying
 from tests.unit.core.world import LABELS, World, binds_of, fail, names
 
 REFUSED = fail(BindFailure.REFUSED, "denied by a webhook")
-RETRIED = [BindFailure.REFUSED, BindFailure.TIMEOUT, BindFailure.UNVERIFIED]
+RETRIED = [BindFailure.REFUSED, BindFailure.TIMEOUT]
 
 
 def world(cpu=8, **policy):
@@ -344,4 +347,33 @@ def test_a_plan_that_fails_verification_is_not_sent_and_not_assumed():
     assert problems == ["node n0 has the taint node.kubernetes.io/unschedulable"]
     assert w.used("n0") == 0
     w.node("n0", cpu=8)
-    assert len(w.cycle()) == 2
+    assert len(w.cycle()) == 0
+    assert len(w.cycle(after_s=1.5)) == 2
+
+
+def started_gang(w):
+    """A gang that runs, and one more member."""
+    which = w.gang("job", 2)
+    w.cycle()
+    w.pod("job-2", which)
+
+
+@pytest.mark.parametrize(
+    "make", [started_gang, lambda w: w.gang("job", 2), lambda w: w.pod("alone")]
+)
+def test_a_gang_whose_plans_are_refused_is_tried_rarely_whatever_news_there_is(make, monkeypatch):
+    """The check finds mistakes of ours: what is planned again at once, it refuses again."""
+    w = world()
+    make(w)
+    monkeypatch.setattr(verifying, "verify_plan", lambda gangs, _: [["refused"] for _ in gangs])
+    newest, planned_s = list(w.pods)[-1], []
+    for turn in range(200):
+        w.edit(newest, labels=(("news", str(turn)),))
+        plan = w.scheduler.decide(w.now_s)
+        planned_s += [w.now_s - 1000.0] * len(plan.gangs)
+        w.scheduler.verified(plan)
+        w.now_s += 0.125
+    waits_s = [later - earlier for earlier, later in pairwise(planned_s)]
+    assert waits_s[0] >= 1.0
+    assert waits_s == sorted(waits_s)
+    assert len(waits_s) == 4
