@@ -41,6 +41,7 @@ def first(of: str) -> int:
 def kept(of: str) -> list:
     """Return the seeds of one kind of draw that failed once. Raises KeyError: there is no such.
 
-    What chaos draws is kept as a list: the run's seed, the world, the function, the call.
+    What chaos draws is kept as a list: the run's seed, the world, the function, the call. A seed of
+    the simulation that is played without themes is a list of that seed alone.
     """
     return list(tomllib.loads(_KEPT.read_text())[of]["seeds"])

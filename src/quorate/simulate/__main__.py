@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from quorate.simulate import logs
 from quorate.simulate.large import run_large
@@ -22,11 +23,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--soak", type=int, metavar="N", help="run N seeds")
     parser.add_argument("--processes", type=int, default=0, help="one for each core by default")
     parser.add_argument("--large", action="store_true", help="run the large world of the seed")
+    parser.add_argument("--no-themes", action="store_true", help="run the seed without themes")
     parser.add_argument("--trace", action="store_true", help="print what happens, for one seed")
     given = parser.parse_args(arguments)
     if given.soak is None:
-        return _one(given.seed, traced=given.trace, is_large=given.large)
-    summary = soak(given.soak, given.seed, processes=given.processes, on_failure=_tell)
+        return _one(given)
+    summary = soak(
+        given.soak,
+        given.seed,
+        processes=given.processes,
+        with_themes=not given.no_themes,
+        on_failure=partial(_tell, has_themes=not given.no_themes),
+    )
     tables = (
         ("faults", summary.faults),
         ("checks", summary.checks),
@@ -39,14 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if summary.failed else 0
 
 
-def _one(seed: int, *, traced: bool, is_large: bool) -> int:
-    logs.set_up(traced=traced)
+def _one(given: argparse.Namespace) -> int:
+    seed = given.seed
+    logs.set_up(traced=given.trace)
 
     def prepare(one: Run) -> None:
-        if traced:
+        if given.trace:
             one.trace(_say)
 
-    outcome = run_large(seed) if is_large else run(seed, prepare)
+    themes = () if given.no_themes else None
+    outcome = run_large(seed) if given.large else run(seed, prepare, themes=themes)
     for violation in outcome.violations:
         _say(f"violation at {violation}")
     _say(
@@ -58,10 +68,15 @@ def _one(seed: int, *, traced: bool, is_large: bool) -> int:
     return 1 if outcome.violations else 0
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: Outcome, *, has_themes: bool) -> None:
     for violation in outcome.violations:
         _say(f"seed {outcome.seed}: violation at {violation}")
-    _say(f"  replay: make sim SEED={outcome.seed}")
+    _say(f"  replay: {replay(outcome.seed, has_themes=has_themes)}")
+
+
+def replay(seed: int, *, has_themes: bool) -> str:
+    """Return the command that plays a seed alone, with the themes that it draws or with none."""
+    return f"make sim SEED={seed}" + ("" if has_themes else " ARGS=--no-themes")
 
 
 def _say(text: str) -> None:
