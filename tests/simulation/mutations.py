@@ -12,6 +12,7 @@ import pytest
 
 from quorate.core.cluster import cluster
 from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.gangs import gangs
 from quorate.core.cluster.gangs.gangs import GangEntry, Where
 from quorate.core.cluster.nodes.nodes import NodeTable
@@ -50,6 +51,7 @@ TOLD = "every pod is bound or has a reason"
 STATUS = "status follows from live objects"
 APART = "members that stay apart do not meet"
 TRUTH = "the leader knows what is true"
+TWICE = "no device is given twice"
 
 
 class Mutation(NamedTuple):
@@ -57,6 +59,7 @@ class Mutation(NamedTuple):
     found_by: tuple[str, ...] = ()
     first_seed: int = 1000
     """Where few seeds find it: one that does."""
+    themes: tuple[str, ...] = ()
     fails: Callable[[], None] | None = None
     """A test of the core that fails, where worlds meet it too rarely to be relied on."""
 
@@ -282,6 +285,22 @@ def rules_between_pods_are_not_read(patch):
     patch.setattr(pod_spec, "required_terms", lambda *written: ())
 
 
+def devices_are_free_when_their_claim_is_allocated_for_another_pod(patch):
+    """What a bind under way may write is forgotten when the claim's first allocation is seen."""
+    real = Devices.put_claim
+
+    def put_claim(self, claim):
+        real(self, claim)
+        key = claim.namespace, claim.name
+        for of, uid, _ in self.assumed.all() if claim.allocation is not None else ():
+            if of == key:
+                occupied = self._occupied(key)
+                self.assumed.remove(key, uid)
+                self._recount(key, occupied)
+
+    patch.setattr(Devices, "put_claim", put_claim)
+
+
 def _fields(struct):
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
@@ -325,5 +344,11 @@ MUTATIONS = {
         ),
         Mutation(a_cut_watch_goes_on_too_late, (FITS, TRUTH, TOLD, PARTIAL), 1036),
         Mutation(rules_between_pods_are_not_read, (APART,)),
+        Mutation(
+            devices_are_free_when_their_claim_is_allocated_for_another_pod,
+            (TWICE,),
+            first_seed=66,
+            themes=("devices",),
+        ),
     )
 }

@@ -1,11 +1,13 @@
 """The checkers find promises that were broken on purpose, or they are not good enough.
 
-In worlds without themes, which have the most of what these are about. ``core_bugs`` has others.
+Mostly in worlds without themes, which have the most of what these are about. ``core_bugs`` has
+others.
 """
 
 import pytest
 
 from quorate.simulate.run import run
+from quorate.simulate.themes.table import THEMES
 from tests.simulation.mutations import MUTATIONS
 
 SEEDS_MAX = 300
@@ -21,7 +23,8 @@ def test_checkers_find(name, monkeypatch):
         return
     broken = []
     for seed in range(mutation.first_seed, mutation.first_seed + SEEDS_MAX):
-        broken += [violation.promise for violation in run(seed, themes=()).violations]
+        themes = [THEMES[name] for name in mutation.themes]
+        broken += [violation.promise for violation in run(seed, themes=themes).violations]
         if set(broken) & set(mutation.found_by):
             return
     pytest.fail(f"not found in {SEEDS_MAX} seeds; found instead: {sorted(set(broken))}")

@@ -17,6 +17,8 @@ from quorate.simulate.cluster.server import Request
 
 _ONE_LEADER = 0.4
 """Share of runs in which one replica leads throughout: a new leader would mend what it forgot."""
+_HELD_UP = 0.5
+"""Share of the writes to slow paths that take longer."""
 
 Blow = Literal["", "dropped", "lost", "late", "refused"]
 Stage = Literal["unsent", "sent", "done"]
@@ -133,6 +135,8 @@ class Faults:
         """The replica that sends the request of this number dies at this stage of it."""
         self.busy: dict[str, float] = {}
         """Gangs whose binds are refused with 429, and until when."""
+        self.slow_paths: dict[str, float] = {}
+        """By a part of their paths, so many seconds some writes take longer at most."""
         self._chance = chance
         self._budgets: dict[str, tuple[float, float]] = {}
 
@@ -153,6 +157,7 @@ class Faults:
         if chance.random() < profile.slow:
             self.counts["slow"] += 1
             out_s, back_s = chance.uniform(0.0, 0.5), chance.uniform(0.0, 0.5)
+        out_s += self._held_up_s(request)
         if chance.random() < profile.crash_at_request:
             self.counts["crash"] += 1
             return Fate(out_s, back_s, kills=chance.choice(STAGES))
@@ -177,6 +182,15 @@ class Faults:
             self.counts["conflict"] += 1
             return Fate(out_s, back_s, "refused", 409)
         return Fate(out_s, back_s)
+
+    def _held_up_s(self, request: Request) -> float:
+        """Return how much longer a write takes on its way because its path is slow."""
+        for part, most_s in self.slow_paths.items():
+            is_slow = part in request.path and request.method == "PATCH"
+            if is_slow and self._chance.random() < _HELD_UP:
+                self.counts["slow"] += 1
+                return self._chance.uniform(0.0, most_s)
+        return 0.0
 
     def stream_fate(self) -> StreamFate:
         """Return how a watch that begins now will go."""

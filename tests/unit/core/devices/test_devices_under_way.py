@@ -73,7 +73,7 @@ def test_devices_of_a_pod_that_ends_are_not_given_again_while_its_bind_is_under_
     assert given(w.decide(1)) == ["gpu.example.com/n0/d0"]
 
 
-def test_devices_stay_given_while_any_pod_that_shares_their_claim_is_under_way():
+def test_devices_stay_given_while_any_pod_of_their_claim_is_under_way():
     """The claim is allocated for the first pod, which goes; the write of the second one is late."""
     w = gpu_world(1)
     sharing(w, "a", "b")
