@@ -13,7 +13,8 @@ until the binds that rely on it have outcomes, so what counts is that nothing ar
 Each write of an allocation carries the version of the claim that it was made for, which has our
 finalizer. A claim that has changed is read again: what it has by then must be what the plan says,
 or nothing. And when a write is given up whose answer was lost, the finalizer is taken off before
-the failure is told: that makes what is still on its way too old.
+the failure is told: that makes what is still on its way too old. So it is with devices that are
+being taken back, before their claim is used after all.
 """
 
 from __future__ import annotations
@@ -108,6 +109,8 @@ class DeviceClaims:
         self._clock = clock
         self._writes = Background()
         self._taken_back: dict[str, str] = {}
+        self._may_arrive: dict[str, str] = {}
+        """By claim's uid, the version at which its devices were last taken back, done or not."""
         self._newest: dict[str, asyncio.Event] = {}
         """By attempt, what is set when its newest plan is handed on, or will not be."""
 
@@ -126,7 +129,7 @@ class DeviceClaims:
         """Start to free devices; returns at once."""
         for claim in claims:
             if self._taken_back.get(claim.uid) != claim.version:
-                self._taken_back[claim.uid] = claim.version
+                self._taken_back[claim.uid] = self._may_arrive[claim.uid] = claim.version
                 self._writes.start(self._release(claim))
 
     async def close(self) -> None:
@@ -213,6 +216,9 @@ class DeviceClaims:
         claim = _CLAIM.decode(await self._patch(path, body))
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError("it is being deleted")
+        if claim.metadata.resource_version == self._may_arrive.get(claim.metadata.uid):
+            await self._patch(path, _without_finalizer(claim))
+            claim = _CLAIM.decode(await self._patch(path, body))
         if claim.status.allocation is None:
             now = datetime.fromtimestamp(self._clock.now_s(), UTC)
             status["allocation"] = allocation_body(give.allocation) | {
@@ -236,17 +242,12 @@ class DeviceClaims:
         async def send() -> bytes:
             raw = await self._writer.get(path)
             claim = _CLAIM.decode(raw)
-            metadata = {
-                "uid": claim.metadata.uid,
-                "resourceVersion": claim.metadata.resource_version,
-                "$deleteFromPrimitiveList/finalizers": [FINALIZER],
-            }
             if give.uid and give.uid != claim.metadata.uid:
                 return raw  # ours is gone
             if claim.status.allocation is not None:
                 self._on_written(raw)
             elif FINALIZER in (claim.metadata.finalizers or ()):
-                return await self._writer.patch(path, {"metadata": metadata}, "strategic")
+                return await self._writer.patch(path, _without_finalizer(claim), "strategic")
             return raw
 
         async def is_over(error: ApiError) -> End | None:
@@ -302,6 +303,16 @@ class DeviceClaims:
             problem = str(outcome.error)
             log.warning("devices could not be taken back", claim=claim.claim, problem=problem)
             self._taken_back.pop(claim.uid, None)
+
+
+def _without_finalizer(claim: _Claim) -> dict[str, object]:
+    """Return a change that makes all that carries the claim's version too old."""
+    metadata = {
+        "uid": claim.metadata.uid,
+        "resourceVersion": claim.metadata.resource_version,
+        "$deleteFromPrimitiveList/finalizers": [FINALIZER],
+    }
+    return {"metadata": metadata}
 
 
 def allocation_body(given: Allocation) -> dict[str, object]:

@@ -17,6 +17,7 @@ from quorate.core.model.plan import Plan
 from quorate.simulate.checkers.records import NEVER, RULED_LABEL, PodTruth
 from quorate.simulate.cluster.network import Link
 from quorate.simulate.cluster.theme import Harm, Theme
+from quorate.simulate.faults import Profile
 from quorate.simulate.workload import Job
 
 _API = "resource.k8s.io/v1"
@@ -50,7 +51,8 @@ class Devices(Theme):
         self._devices = chance.choice((1, 1, 2))
         for job in jobs:
             job.apart &= job.name not in self._with
-        self.world.faults.slow_paths[_PATH] = chance.choice((0.0, 2.0, 5.0))
+        if _keeps_its_leader(self.world.faults.profile):
+            self.world.faults.slow_paths[_PATH] = chance.choice((0.0, 2.0, 5.0))
         self.world.history.on_bound += [self._on_bound, self._all_leave]
         self.world.store.watch(_CLAIMS, lambda _: self._check_once())
 
@@ -222,6 +224,12 @@ def _devices_of(claim: Object) -> list[tuple[str, str]]:
     allocation = (claim.get("status") or {}).get("allocation") or {}
     results = (allocation.get("devices") or {}).get("results") or ()
     return [(one["pool"], one["device"]) for one in results]
+
+
+def _keeps_its_leader(profile: Profile) -> bool:
+    """Whether one replica leads throughout: a write that outlasts its leader is not judged yet."""
+    ends = profile.crash_s, profile.crash_at_request, profile.restart_s, profile.partition_s
+    return not any((*ends, profile.outage_s, profile.ambush_kills))
 
 
 def _lives(pod: PodTruth) -> bool:

@@ -9,8 +9,6 @@ its write.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from quorate.core.cluster.devices.counts import ClaimKey
 from quorate.core.model import Allocation, ResourceClaim
 
@@ -19,32 +17,41 @@ class Assumed:
     """Allocations, by claim and by the uid of the pod whose bind writes them."""
 
     def __init__(self) -> None:
-        self._of_claim: dict[ClaimKey, dict[Allocation, dict[str, None]]] = {}
-        """The first assumed comes first. Pods that share a claim mostly have one allocation."""
-        self._of_pod: dict[str, dict[ClaimKey, Allocation]] = {}
+        self._of_claim: dict[ClaimKey, list[tuple[Allocation, dict[str, None]]]] = {}
+        """Unequal ones with the uids, the first assumed first. Pods that share a claim have one."""
+        self._of_pod: dict[str, dict[ClaimKey, None]] = {}
         self.gone: dict[ClaimKey, str] = {}
         """Uids of special claims that are gone, while the binds that may have made them last."""
 
     def add(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
         """Assume that the bind of a pod with this uid writes an allocation into a claim."""
-        self._of_claim.setdefault(key, {}).setdefault(allocation, {})[uid] = None
-        self._of_pod.setdefault(uid, {})[key] = allocation
+        found = self._of_claim.setdefault(key, [])
+        alike = next((uids for known, uids in found if known == allocation), None)
+        if alike is None:
+            found.append((allocation, {uid: None}))
+        else:
+            alike[uid] = None
+        self._of_pod.setdefault(uid, {})[key] = None
 
     def remove(self, key: ClaimKey, uid: str) -> None:
         """Forget what a pod's bind writes into a claim. KeyError if nothing is assumed."""
-        allocation, found = self._of_pod[uid].pop(key), self._of_claim[key]
+        del self._of_pod[uid][key]
         if not self._of_pod[uid]:
             del self._of_pod[uid]
-        del found[allocation][uid]
-        if not found[allocation]:
-            del found[allocation]
+        found = self._of_claim[key]
+        for place, (_, uids) in enumerate(found):
+            if uid in uids:
+                del uids[uid]
+                if not uids:
+                    del found[place]
+                break
         if not found:
             del self._of_claim[key]
             self.gone.pop(key, None)
 
-    def of_claim(self, key: ClaimKey) -> Collection[Allocation]:
+    def of_claim(self, key: ClaimKey) -> list[Allocation]:
         """Return what binds under way may write into a claim, the first assumed first."""
-        return self._of_claim.get(key, ())
+        return [allocation for allocation, _ in self._of_claim.get(key, ())]
 
     def of_pod(self, uid: str) -> list[ClaimKey]:
         """Return the claims into which a pod's bind may write."""
@@ -55,7 +62,7 @@ class Assumed:
         return [
             (key, uid, allocation)
             for key, found in self._of_claim.items()
-            for allocation, uids in found.items()
+            for allocation, uids in found
             for uid in uids
         ]
 
@@ -63,9 +70,8 @@ class Assumed:
         """Note that a claim is gone, or that another has its name."""
         key = claim.namespace, claim.name
         if not claim.special:
-            for uids in list(self._of_claim.get(key, {}).values()):
-                for uid in list(uids):
-                    self.remove(key, uid)
+            for uid in [uid for _, uids in self._of_claim.get(key, ()) for uid in uids]:
+                self.remove(key, uid)
         elif key in self._of_claim:
             self.gone[key] = claim.uid
 

@@ -260,7 +260,8 @@ class Devices:
         claim = self.claims.get(key)
         if claim is not None and claim.allocation is not None:
             return claim.allocation
-        return next(iter(self.assumed.of_claim(key)), None)
+        assumed = self.assumed.of_claim(key)
+        return assumed[0] if assumed else None
 
     def assume(self, key: ClaimKey, allocation: Allocation, uid: str) -> None:
         """Assume that a pod's bind writes an allocation into a claim, until ``forget``.
