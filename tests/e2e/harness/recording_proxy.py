@@ -1,4 +1,4 @@
-"""An HTTP proxy in front of the API server that records each request, and can lose an answer."""
+"""An HTTP proxy in front of the API server: records requests, holds them up, loses answers."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,8 @@ class Recording:
     """Forwards requests to ``server``. A context manager; ``url`` is where it listens.
 
     ``loses`` tells, of a method and a path, whether to answer 500 for what was carried out;
-    ``refuses`` whether to answer 500 without asking.
+    ``refuses`` whether to answer 500 without asking, ``holds`` whether to wait for ``release``
+    before it is asked.
     """
 
     def __init__(
@@ -28,16 +29,21 @@ class Recording:
         *,
         loses: Callable[[str, str], bool] = lambda method, path: False,
         refuses: Callable[[str, str], bool] = lambda method, path: False,
+        holds: Callable[[str, str], bool] = lambda method, path: False,
     ) -> None:
         self.requests: list[tuple[str, str]] = []
         """Method, and path with query."""
         self.refused: list[tuple[str, str]] = []
         """Those of them that the server answered with 401 or 403."""
+        self.held: list[tuple[str, str]] = []
+        """Those of them that were, or are, held up."""
         self.url = ""
         self._server = server
         self._tls = ssl.create_default_context(cafile=ca)
         self._loses = loses
         self._refuses = refuses
+        self._holds = holds
+        self._released = asyncio.Event()
         self._stop = asyncio.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
@@ -51,6 +57,10 @@ class Recording:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
         assert not self._thread.is_alive()
+
+    def release(self) -> None:
+        """Let what is held up go on, and hold nothing up any more."""
+        self._loop.call_soon_threadsafe(self._released.set)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -75,6 +85,9 @@ class Recording:
         self.requests.append((method, target))
         if self._refuses(method, target):
             return _failure()
+        if self._holds(method, target) and not self._released.is_set():
+            self.held.append((method, target))
+            await self._released.wait()
         headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP_BY_HOP}
         async with self._session.request(
             method,

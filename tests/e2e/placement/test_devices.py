@@ -1,8 +1,11 @@
 """Gangs whose pods claim devices: all claims are allocated before any pod is bound, or none is."""
 
+import itertools
+
 import pytest
 
-from tests.e2e.harness.world import gang_pods, pod_group, wait_for
+from tests.e2e.harness.recording_proxy import Recording
+from tests.e2e.harness.world import gang_pods, pod, pod_group, wait_for
 
 pytestmark = pytest.mark.core
 
@@ -11,18 +14,18 @@ API = "/apis/resource.k8s.io/v1"
 
 
 @pytest.fixture
-def devices(world):
+def devices(cluster):
     """Write slices and classes, and remove them after the test."""
     made = []
 
     def write(plural: str, kind: str, name: str, spec: dict) -> None:
         body = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
-        world.cluster.api("POST", f"{API}/{plural}", body | {"spec": spec})
+        cluster.api("POST", f"{API}/{plural}", body | {"spec": spec})
         made.append(f"{API}/{plural}/{name}")
 
     yield write
     for path in made:
-        world.cluster.api("DELETE", path)
+        cluster.api("DELETE", path)
 
 
 def gpus(node: str, count: int, generation: int = 1) -> dict:
@@ -155,6 +158,45 @@ def test_what_a_failed_attempt_wrote_is_taken_back(world, devices):
     world.cluster.api("PATCH", path, {"status": status}, content_type=kind)
     wait_for(lambda: allocated(world) == [], "the device is taken back")
     world.stays_unbound(for_s=0.3)
+
+
+def claiming(world, name: str, claim: str) -> dict:
+    made = pod(name, scheduler=world.scheduler)
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": claim}]
+    return made
+
+
+def test_a_device_stays_given_while_a_write_of_its_claim_is_held_up(apart, beside, devices):
+    """Two pods share a claim. The first goes while the second one's write is on its way."""
+    writes = itertools.count()
+
+    def holds(method: str, path: str) -> bool:
+        is_write = method == "PATCH" and path.partition("?")[0].endswith("/resourceclaims/shared")
+        return is_write and next(writes) == 1
+
+    [node] = apart.nodes(1)
+    gpu_class(devices)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 1))
+    cluster = apart.cluster
+    with Recording(cluster.server, str(cluster.ca), holds=holds) as proxy:
+        beside(through=proxy.url)
+        spec = one_gpu()["spec"]["spec"]
+        for name in ("shared", "other"):
+            claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": spec}
+            apart.apply(claim | {"metadata": {"name": name}})
+        apart.create_pods([claiming(apart, "p-0", "shared"), claiming(apart, "p-1", "shared")])
+        wait_for(lambda: proxy.held, "the write of one of them is held up")
+        apart.wait_bound(1)
+        [first] = apart.where()
+        apart.delete_pod(first, wait=True)
+        wait_for(lambda: allocated(apart) == [], "the claim is freed: nobody uses it")
+        apart.create_pod(claiming(apart, "q", "other"))
+        apart.wait_condition("1 cannot allocate all claims")
+        proxy.release()
+        apart.wait_bound(1)
+        assert "q" not in apart.where()
+        assert allocated(apart) == [f"{node}/gpu-0"]
+        apart.delete_pods()
 
 
 RESOURCE = "example.com/gpu"
