@@ -109,8 +109,9 @@ class DeviceClaims:
         self._clock = clock
         self._writes = Background()
         self._taken_back: dict[str, str] = {}
+        """By claim's uid, the version at which its devices were last taken back."""
         self._may_arrive: dict[str, str] = {}
-        """By claim's uid, the version at which its devices were last taken back, done or not."""
+        """The same, until the write is answered: it may still reach the API server."""
         self._newest: dict[str, asyncio.Event] = {}
         """By attempt, what is set when its newest plan is handed on, or will not be."""
 
@@ -303,6 +304,8 @@ class DeviceClaims:
             problem = str(outcome.error)
             log.warning("devices could not be taken back", claim=claim.claim, problem=problem)
             self._taken_back.pop(claim.uid, None)
+        elif self._may_arrive.get(claim.uid) == claim.version:
+            del self._may_arrive[claim.uid]
 
 
 def _without_finalizer(claim: _Claim) -> dict[str, object]:
