@@ -24,6 +24,7 @@ GATE = (
     "a_leader_beside_its_workers_over_zones",  # a long search
     "running_members_that_change_their_gang",  # edits that go on
     "claims_of_volumes_of_every_kind",
+    "templates_and_shared_claims",  # of devices
     "a_namespace_that_goes_in_the_midst_of_gangs",  # a storm
 )
 """One row of each class; the others are for ``make explore``."""
