@@ -9,7 +9,7 @@ from collections.abc import Callable
 import aiohttp
 from aiohttp import web
 
-from tests.servers import take_who_waits
+from tests.servers import serving
 
 _HOP_BY_HOP = {"transfer-encoding", "connection", "keep-alive", "host"}
 
@@ -65,20 +65,17 @@ class Recording:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         connector = aiohttp.TCPConnector(limit=0, ssl=self._tls)
-        async with aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None),
-            auto_decompress=False,
-        ) as self._session:
-            server = web.Server(self._answer, access_log=None)
-            runner = web.ServerRunner(server, shutdown_timeout=0.1)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(total=None),
+                auto_decompress=False,
+            ) as self._session,
+            serving(self._answer) as port,
+        ):
+            self.url = f"http://127.0.0.1:{port}"
             self._ready.set()
             await self._stop.wait()
-            await take_who_waits()
-            await runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         method, target = request.method, request.raw_path

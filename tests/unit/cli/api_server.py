@@ -11,7 +11,7 @@ from aiohttp import web
 
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
-from tests.servers import take_who_waits
+from tests import servers
 from tools.testing import HANGS_S
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
@@ -63,15 +63,10 @@ def serving(server: ApiServer, tls=None) -> Iterator[ApiServer]:
 
     async def serve() -> None:
         loops.append(asyncio.get_running_loop())
-        runner = web.ServerRunner(web.Server(server.answer, access_log=None), shutdown_timeout=0.01)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-        server.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
-        is_up.set()
-        await is_over.wait()
-        await take_who_waits()
-        await runner.cleanup()
-        await asyncio.sleep(0.05)  # transports close their sockets in the loop's next turns
+        async with servers.serving(server.answer, tls) as port:
+            server.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+            is_up.set()
+            await is_over.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()

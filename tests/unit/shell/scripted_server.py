@@ -18,7 +18,7 @@ from quorate.shell.kube.lists.events import (
 )
 from quorate.shell.kube.writer import Writer
 from quorate.shell.process.clock import SystemClock
-from tests.servers import take_who_waits
+from tests import servers
 
 Step = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -73,15 +73,9 @@ class ScriptedServer:
 
 @asynccontextmanager
 async def serving(server: ScriptedServer) -> AsyncIterator[ScriptedServer]:
-    runner = web.ServerRunner(web.Server(server.answer, access_log=None), shutdown_timeout=0.01)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with servers.serving(server.answer) as port:
+        server.url = f"http://127.0.0.1:{port}"
         yield server
-    finally:
-        await take_who_waits()
-        await runner.cleanup()
 
 
 def answer(status: int, body: object = None, **headers: str) -> Step:

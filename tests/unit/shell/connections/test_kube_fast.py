@@ -8,7 +8,7 @@ import pytest
 
 from quorate.shell.kube.connections.pool import ConnectionPool
 from quorate.shell.kube.errors import Unreachable
-from tests.servers import take_who_waits
+from tests.servers import close
 from tools.testing import HANGS_S
 
 
@@ -33,8 +33,7 @@ class RawServer:
         return None
 
     async def __aexit__(self, *_):
-        await take_who_waits()
-        self.server.close()
+        await close(self.server)
         for writer in self.writers:
             writer.transport.abort()
         await asyncio.sleep(0.01)

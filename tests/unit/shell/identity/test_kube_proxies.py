@@ -11,7 +11,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.connections.proxies import proxy_for
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.identity.credentials import KubeConfigError, credentials_from_kubeconfig
-from tests.servers import take_who_waits
+from tests.servers import close
 from tests.unit.shell.authority import Authority
 from tests.unit.shell.scripted_server import ManualClock
 from tests.unit.shell.security.test_security_tls import read, serving, watch, write
@@ -111,8 +111,7 @@ async def proxying(target, **options):
     try:
         yield proxy
     finally:
-        await take_who_waits()
-        server.close()
+        await close(server)
         for task in proxy.tasks:
             task.cancel()
         await asyncio.gather(*proxy.tasks, return_exceptions=True)

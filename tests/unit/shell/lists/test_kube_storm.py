@@ -20,7 +20,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.connections.pool import ConnectionPool
 from quorate.shell.kube.errors import Unreachable
 from tests.certificates import write_pair
-from tests.servers import take_who_waits
+from tests.servers import close, take_who_waits
 from tests.unit.shell.scripted_server import credentials_for
 
 REQUESTS = 3000
@@ -72,8 +72,7 @@ class Wild:
         return self
 
     async def __aexit__(self, *_):
-        await take_who_waits()
-        self.server.close()
+        await close(self.server)
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

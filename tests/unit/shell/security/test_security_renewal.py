@@ -17,7 +17,7 @@ from quorate.shell.kube.identity.credentials import (
     credentials_from_kubeconfig,
     credentials_in_cluster,
 )
-from tests.servers import take_who_waits
+from tests.servers import serving
 from tests.unit.shell.authority import Authority
 from tests.unit.shell.scripted_server import ManualClock
 
@@ -118,18 +118,11 @@ class World:
 @asynccontextmanager
 async def world(folder):
     made = World(folder)
-    runner = web.ServerRunner(
-        web.Server(made.server.answer, access_log=None), shutdown_timeout=0.01
-    )
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=made.server.context).start()
-    made.port = runner.addresses[0][1]
-    try:
-        async with await made.connect(folder, made.port) as made.client:
-            yield made
-    finally:
-        await take_who_waits()
-        await runner.cleanup()
+    async with (
+        serving(made.server.answer, made.server.context) as made.port,
+        await made.connect(folder, made.port) as made.client,
+    ):
+        yield made
 
 
 @WAYS

@@ -11,7 +11,7 @@ from aiohttp import web
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.identity.credentials import credentials_from_kubeconfig
-from tests.servers import take_who_waits
+from tests import servers
 from tests.unit.shell.authority import DAY, NOW, Authority
 from tests.unit.shell.scripted_server import ManualClock
 
@@ -27,15 +27,8 @@ async def serving(context):
         seen.append(request.headers.get("Authorization", ""))
         return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
 
-    server = web.Server(answer, access_log=None)
-    runner = web.ServerRunner(server, shutdown_timeout=0.01)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    try:
-        yield runner.addresses[0][1], seen
-    finally:
-        await take_who_waits()
-        await runner.cleanup()
+    async with servers.serving(answer, context) as port:
+        yield port, seen
 
 
 @pytest.fixture
