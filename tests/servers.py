@@ -24,8 +24,12 @@ async def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIte
         yield server.sockets[0].getsockname()[1]
     finally:
         await close(server)
+        transports = [one.transport for one in http.connections]
         http.pre_shutdown()
         await http.shutdown(_GRACE_S)
+        for transport in transports:
+            if transport is not None:
+                transport.abort()  # a TLS connection that is only closed waits for its client
         await take_who_waits()
 
 
