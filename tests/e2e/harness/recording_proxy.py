@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import ssl
 import threading
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from collections.abc import Callable
 import aiohttp
 from aiohttp import web
 
+from quorate.shell.kube.connections.sessions import Connector, plain_socket
 from tests.servers import serving
 
 _HOP_BY_HOP = {"transfer-encoding", "connection", "keep-alive", "host"}
@@ -44,9 +44,6 @@ class Recording:
         self._loses = loses
         self._refuses = refuses
         self._holds = holds
-        self._sockets: list[socket.socket] = []
-        """To the server. asyncio leaves a TLS connection open that is cancelled before its
-        handshake; and one that is closed is open until the server says so too."""
         self._released = asyncio.Event()
         self._stop = asyncio.Event()
         self._ready = threading.Event()
@@ -68,10 +65,9 @@ class Recording:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        connector = aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=self._socket)
         async with (
             aiohttp.ClientSession(
-                connector=connector,
+                connector=Connector(0, plain_socket),
                 timeout=aiohttp.ClientTimeout(total=None),
                 auto_decompress=False,
             ) as self._session,
@@ -80,16 +76,6 @@ class Recording:
             self.url = f"http://127.0.0.1:{port}"
             self._ready.set()
             await self._stop.wait()
-        for one in self._sockets:
-            with contextlib.suppress(OSError):  # it is closed
-                one.shutdown(socket.SHUT_RDWR)
-        while any(one.fileno() >= 0 for one in self._sockets):
-            await asyncio.sleep(0)
-
-    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        made = socket.socket(*address[:3])
-        self._sockets.append(made)
-        return made
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         method, target = request.method, request.raw_path
@@ -106,6 +92,7 @@ class Recording:
             headers=headers,
             data=await request.read() or None,
             allow_redirects=False,
+            ssl=self._tls,
         ) as answer:
             if answer.status in (401, 403):
                 self.refused.append((method, target))

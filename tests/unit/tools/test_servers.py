@@ -16,7 +16,7 @@ PATHS = ("/answered", "/watched?watch=1", "/held", "/watched?watch=1", "/answere
 
 @pytest.mark.parametrize("part", range(8))
 def test_a_server_that_ends_amid_connections_leaves_none_open(part, tmp_path):
-    """What is left open fails the test: see conftest.py. On a busy machine one in five once did."""
+    """What is left open fails the test: see conftest.py."""
     authority = Authority(tmp_path, "right")
     api = ApiServer(all_others=(200, "{}"))
 

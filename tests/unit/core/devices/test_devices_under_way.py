@@ -51,25 +51,23 @@ def test_what_was_written_stays_given_though_the_bind_fails_before_the_watch_tel
     assert given(w.decide(100)) == []
 
 
-def test_devices_of_a_pod_that_goes_are_not_given_again_while_its_bind_is_under_way():
+@pytest.mark.parametrize(
+    ("leave", "failure"),
+    [
+        (lambda w: w.delete("first-0"), BindFailure.GONE),
+        (lambda w: w.edit("first-0", phase="Failed"), BindFailure.REFUSED),
+    ],
+)
+def test_devices_of_a_pod_that_goes_or_ends_are_not_given_while_its_bind_is_under_way(
+    leave, failure
+):
     w = gpu_world(1)
     gang(w, "first", 1)
     plan = w.decide()
-    w.delete("first-0")
+    leave(w)
     gang(w, "second", 1)
     assert given(w.decide(1)) == []
-    w.settle(plan, fail(BindFailure.GONE))
-    assert given(w.decide(1)) == ["gpu.example.com/n0/d0"]
-
-
-def test_devices_of_a_pod_that_ends_are_not_given_again_while_its_bind_is_under_way():
-    w = gpu_world(1)
-    gang(w, "first", 1)
-    plan = w.decide()
-    w.edit("first-0", phase="Failed")
-    gang(w, "second", 1)
-    assert given(w.decide(1)) == []
-    w.settle(plan, fail(BindFailure.REFUSED))
+    w.settle(plan, fail(failure))
     assert given(w.decide(1)) == ["gpu.example.com/n0/d0"]
 
 

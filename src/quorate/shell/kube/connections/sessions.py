@@ -117,7 +117,7 @@ def session(
     ``connections_max`` 0 is no limit. ``timeout_s`` is for all of one request.
     """
     return aiohttp.ClientSession(
-        connector=Connector(connections_max, _large_buffer_socket if is_stream else _plain_socket),
+        connector=Connector(connections_max, _large_buffer_socket if is_stream else plain_socket),
         request_class=FencedRequest,
         headers={
             "User-Agent": USER_AGENT,
@@ -158,7 +158,8 @@ def unreachable(name: str, error: BaseException) -> Unreachable:
     return Unreachable(f"{name}: {text}", maybe_processed=not never_sent)
 
 
-def _plain_socket(address: AddrInfoType) -> socket.socket:
+def plain_socket(address: AddrInfoType) -> socket.socket:
+    """Return a socket as aiohttp makes one."""
     family, kind, protocol, _, _ = address
     return socket.socket(family=family, type=kind, proto=protocol)
 
@@ -169,7 +170,7 @@ def _large_buffer_socket(address: AddrInfoType) -> socket.socket:
     A fixed size switches off the kernel's own tuning, so it is only set if the kernel grants a
     size that is worth it: on hosts with the usual limit of 208 KiB the tuning does better.
     """
-    created = _plain_socket(address)
+    created = plain_socket(address)
     if _granted_buffer_bytes_max() >= _STREAM_BUFFER_BYTES // 4:
         created.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _STREAM_BUFFER_BYTES)
     return created
