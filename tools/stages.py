@@ -23,6 +23,8 @@ AT_ONCE = 2
 SAY_AGAIN_S = 30.0
 GRACE_S = 30.0
 """How long stages may take to stop their clusters after Ctrl-C; then they are killed."""
+_signals: list[int] = []
+"""That asked us to stop. A handler that raised would leave a stage behind that just begins."""
 
 
 class Stage(NamedTuple):
@@ -122,6 +124,8 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
     said_s = time.monotonic()
     try:
         while running or (waiting and (keep_going or not failed)):
+            if _signals:
+                raise KeyboardInterrupt(_signals[0])
             if keep_going or not failed:
                 for stage in [one for one in waiting if _fits(one, running)][:1]:
                     waiting.remove(stage)
@@ -165,12 +169,6 @@ def _stop(running: Sequence[Running]) -> None:
         one.process.wait()
 
 
-def _interrupt(number: int, _frame: object) -> None:
-    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(other, signal.SIG_IGN)  # the end is near, and must not be cut short
-    raise KeyboardInterrupt(number)
-
-
 def main() -> int:
     """Run what the command line names; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.stages", description=__doc__)
@@ -188,14 +186,14 @@ def main() -> int:
         parser.error(f"no stage is called {unknown.pop()}; there are: {', '.join(known)}")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+            signal.signal(number, lambda number, _: _signals.append(number))
     picked = [known[name] for name in options.stages or known]
     with tempfile.TemporaryDirectory(prefix="quorate-test-") as folder:
         try:
             return run(picked, Path(folder), keep_going=options.keep_going)
         except KeyboardInterrupt as stopped:
             print("\nStopped; nothing is left behind.")
-            return 128 + (stopped.args[0] if stopped.args else signal.SIGINT)
+            return 128 + int(stopped.args[0])
 
 
 if __name__ == "__main__":

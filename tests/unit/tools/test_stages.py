@@ -83,6 +83,38 @@ def test_ctrl_c_ends_all_and_leaves_nothing(tmp_path, number, code):
     assert list(tmp_path.iterdir()) == []
 
 
+INTERRUPTED = """
+import os, subprocess, sys
+from tools import stages
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), number)
+
+number = int(sys.argv.pop())
+subprocess.Popen = Popen
+sys.exit(stages.main())
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_ends_what_is_just_being_started(tmp_path, number, code):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "test", "check", str(int(number))],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    pid, *said = done.stdout.splitlines()
+    assert (done.returncode, said[-1]) == (code, "Stopped; nothing is left behind.")
+    assert not is_alive(int(pid))
+    assert list(tmp_path.iterdir()) == []
+
+
 def children(pid):
     listed = subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
