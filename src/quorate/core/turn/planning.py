@@ -95,7 +95,7 @@ class Planner:
 
     def forget_caches(self) -> None:
         """Forget cached answers, and searches under way, which start again."""
-        self._rule_cache = RuleCache()
+        self._rule_cache, self._singles = RuleCache(), Singles()
         self._searches, self._victim_searches = OpenSearches(), VictimSearches()
 
     def plan(self, due: DueWork, now_s: float) -> Decision:

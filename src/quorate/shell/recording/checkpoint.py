@@ -37,6 +37,7 @@ _LEFT_OUT: Final = {
     ("Cluster", "device_views"),  # derived from the rest
     ("Planner", "_rule_cache"),  # a cache: it is computed again
     ("Planner", "_searches"),  # generators under way: see ``capture``
+    ("Planner", "_singles"),  # a cache; its room reaches ``device_views``
 }
 
 BLOCK_OBJECTS = 250

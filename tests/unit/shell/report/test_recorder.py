@@ -15,6 +15,7 @@ from quorate.cli.commands.replay import Replay
 from quorate.core.model import Node, Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, NodeGone, PodChanged, PodGone
 from quorate.core.model.policy import Policy
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.recording import checkpoint
@@ -236,6 +237,16 @@ def test_a_large_state_is_taken_in_slices_of_few_objects(path, monkeypatch):
     restore(replayed, state)
     assert list(replayed.cluster.pods) == list(told.scheduler.cluster.pods)
     assert replayed.decide(1001.0) == told.scheduler.decide(1001.0)
+
+
+def test_a_state_is_taken_of_a_scheduler_that_placed_a_pod_as_kube_scheduler_does():
+    told, policy = Told(), Policy(profiles=(("quorate", KUBE_SCHEDULER),))
+    told.scheduler.configure(policy)
+    told.observe(node(), pod("a"))
+    told.decide()
+    replayed = Scheduler(policy, api_words(), "q")
+    restore(replayed, capture(told.scheduler))
+    assert [entry.node for entry in replayed.cluster.pods.values()] == ["n0"]
 
 
 def test_a_state_of_one_stream_as_older_files_have_it_is_read():
