@@ -10,13 +10,18 @@ from __future__ import annotations
 import os
 import random
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 _HERE = Path(__file__).parent
 _KEPT = _HERE / "kept_seeds.toml"
 SEED = int(os.environ.setdefault("QUORATE_SEED", (_HERE.parent / "seed").read_text().strip()))
+
+seeds = st.integers(0, 2**32)
+"""What a property draws whose world comes from ``random``."""
 
 
 def times(count: int) -> int:
@@ -31,6 +36,12 @@ def drawn(examples: int) -> settings:
     """
     slow = [HealthCheck.too_slow, HealthCheck.large_base_example]
     return settings(max_examples=times(examples), suppress_health_check=slow)
+
+
+def chances(count: int) -> Iterator[random.Random]:
+    """Yield ``times`` so many sources of chance."""
+    for seed in range(SEED, SEED + times(count)):
+        yield random.Random(seed)
 
 
 def first(of: str) -> int:

@@ -2,17 +2,14 @@
 
 from collections import Counter
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 
 from quorate.core.cluster.labels.neighbours import Column
-from quorate.core.model import SpreadConstraint, all_of, policy
+from quorate.core.model import SpreadConstraint, all_of
 from tests.property.counting.test_neighbour_counts import held_in
-from tests.property.seeds import drawn
+from tests.property.worlds.running import some_worlds
 from tests.unit.core.counted import columns_that_count, selectors_in_use
-from tests.unit.core.random_worlds import Play, scripts
 
 
 def selects(selector, pod, namespaces):
@@ -41,23 +38,37 @@ def matches(selector, labels):
     return True
 
 
-def recounted(play):
+def namespaces(world):
+    return {one.name: one for one in world.server.of_kind("Namespace")}
+
+
+def on_nodes(world):
+    """Return each pod that a node has, or that is under way to one, and that node."""
+    commit = world.commit
+    jobs = [*commit.jobs, *(job for one in commit.attempts.values() for job in one.held)]
+    under_way = {job.bind.uid: job.bind.node for job in jobs}
+    found = []
+    for uid, pod in world.server.pods.items():
+        node = pod.node or under_way.get(uid, "")
+        if node in world.server.nodes and not pod.finished:
+            found.append((pod, node))
+    return found
+
+
+def recounted(world):
     """Every count that is not zero, by what is counted and the node's name."""
     counts = Counter()
     used = set()
-    for pod in play.pods.values():
+    for pod in world.server.pods.values():
         spec = pod.spec
         used.update(term.selector for term in (*spec.affinity, *spec.anti_affinity))
         used.update(one.term.selector for one in spec.preferred_affinity)
         used.update(one.selector for one in spec.spread)
         if spec.affinity:
             used.add(all_of(spec.affinity))
-    for uid, pod in play.pods.items():
-        node = play.place_of(uid)
-        if node not in play.nodes:
-            continue
+    for pod, node in on_nodes(world):
         for selector in used:
-            if selects(selector, pod, play.namespaces):
+            if selects(selector, pod, namespaces(world)):
                 counts[Column.PODS, selector, "", node] += 1
                 counts[Column.STAYING, selector, "", node] += not pod.terminating
         for term in pod.spec.anti_affinity:
@@ -70,8 +81,8 @@ def recounted(play):
     return {what: count for what, count in counts.items() if count}, used
 
 
-def kept(play):
-    cluster = play.scheduler.cluster
+def kept(world):
+    cluster = world.scheduler.cluster
     neighbours, nodes = cluster.neighbours, cluster.nodes
     selectors = {neighbours.selector_id(one): one for one in selectors_in_use(neighbours)}
     names = {row: name for name, row in nodes.rows.items()}
@@ -84,67 +95,65 @@ def kept(play):
     return counts, set(selectors.values())
 
 
-@drawn(100)
-@given(scripts())
-def test_counts_by_change_equal_a_recount_of_plain_pods(script):
-    play = Play()
-    for number, move in enumerate(script):
-        play.run([move])
-        if number % 9 == 0 or number == len(script) - 1:
-            assert kept(play) == recounted(play)
+def settled_worlds(count, **setting):
+    """Yield worlds whose scheduler hears at once of what is, and their scripts."""
+    return some_worlds(count, "rules", "tied", "full", lags=False, **setting)
 
 
-@drawn(30)
-@given(scripts())
-def test_nothing_is_left_when_all_pods_are_gone(script):
-    play = Play()
-    play.run(script)
-    for number in list(play.current):
-        play.do_delete(number)
-    neighbours = play.scheduler.cluster.neighbours
-    assert not columns_that_count(neighbours)
-    assert held_in(neighbours) == 0
+def test_counts_by_change_equal_a_recount_of_plain_pods():
+    for world, script in settled_worlds(100):
+        for number, _ in enumerate(world.each(script)):
+            if number % 9 == 0:
+                assert kept(world) == recounted(world)
+        assert kept(world) == recounted(world)
 
 
-@drawn(60)
-@given(scripts(), st.sampled_from([0, 1, 3, 1_000]), st.sampled_from([0, 2, 6, 10_000]))
-def test_the_ledger_of_verification_says_the_same(script, books, cells):
+def test_nothing_is_left_when_all_pods_are_gone():
+    for world, script in settled_worlds(30):
+        world.play(script)
+        for uid in list(world.server.pods):
+            world.server.remove_pod(uid)
+        neighbours = world.scheduler.cluster.neighbours
+        assert not columns_that_count(neighbours)
+        assert held_in(neighbours) == 0
+
+
+@pytest.mark.parametrize("cells", [0, 2, 6, 10_000])
+@pytest.mark.parametrize("books", [0, 1, 3, 1_000])
+def test_the_ledger_of_verification_says_the_same(books, cells):
     """Its books are opened early, so that they are kept by change; they read plain values."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policy, "LEDGER_BOOKS_MAX", books)
-        patch.setattr(policy, "LEDGER_CELLS_MAX", cells)
-        play = Play()
-        ledger = play.scheduler.cluster.ledger
-        for number, move in enumerate(script):
-            play.run([move])
-            if number % 7 == 0 or number == len(script) - 1:
+    bounds = {"LEDGER_BOOKS_MAX": books, "LEDGER_CELLS_MAX": cells}
+    for world, script in settled_worlds(4, bounds=bounds):
+        ledger = world.scheduler.cluster.ledger
+        for number, _ in enumerate(world.each(script)):
+            if number % 7 == 0:
                 ledger.refresh()
                 assert len(ledger._books) <= books
                 assert sum(len(book.pods) for book in ledger._books.values()) <= cells
-                check_books(play, ledger)
+                check_books(world, ledger)
 
 
-def check_books(play, ledger):
-    counts, used = recounted(play)
+def check_books(world, ledger):
+    counts, used = recounted(world)
     for selector in used:
         for key in ("zone", "host"):
             book = ledger.near(selector, key)
-            assert dict(book.pods) == domains(play, counts, (Column.PODS, selector, ""), key)
-            check_spread(play, ledger, counts, selector, key)
+            assert dict(book.pods) == domains(world, counts, (Column.PODS, selector, ""), key)
+            check_spread(world, ledger, counts, selector, key)
     carried = {(what[1], what[2]) for what in counts if what[0] is Column.REPELLING}
     assert {(one.selector, one.topology_key) for one in ledger._carriers} >= carried
-    for entry in play.scheduler.cluster.pods.values():
+    for entry in world.scheduler.cluster.pods.values():
         found = Counter()
         for book in ledger.repelling(entry.label_set):
             found.update({(book.topology_key, *pair): 1 for pair in book.pods.items()})
-        assert found == repelled(play, entry.pod)
+        assert found == repelled(world, entry.pod)
 
 
-def check_spread(play, ledger, counts, selector, key):
+def check_spread(world, ledger, counts, selector, key):
     constraint = SpreadConstraint(1, key, True, selector, min_domains=2)
     book = ledger.spread(("all", key), constraint, lambda node: key in dict(node.labels))
-    there = {dict(node.labels).get(key) for node in play.nodes.values()} - {None}
-    pods = domains(play, counts, (Column.STAYING, selector, ""), key)
+    there = {dict(node.labels).get(key) for node in world.server.nodes.values()} - {None}
+    pods = domains(world, counts, (Column.STAYING, selector, ""), key)
     if selector.labels is None or not selector.labels.requirements:
         pods = Counter()
     fewest = min((pods[one] for one in there), default=0) if len(there) >= 2 else 0
@@ -154,16 +163,13 @@ def check_spread(play, ledger, counts, selector, key):
     assert book.is_skewed(None, itself=True)
 
 
-def repelled(play, pod):
+def repelled(world, pod):
     """For each term of pods on nodes that means such a pod, its topology and carriers by domain."""
     terms = {}
-    for uid, other in play.pods.items():
-        node = play.place_of(uid)
-        for term in set(other.spec.anti_affinity) if node and not other.finished else ():
-            if selects(term.selector, pod, play.namespaces):
-                domain = dict(play.nodes[node].labels if node in play.nodes else ()).get(
-                    term.topology_key
-                )
+    for other, node in on_nodes(world):
+        for term in set(other.spec.anti_affinity):
+            if selects(term.selector, pod, namespaces(world)):
+                domain = dict(world.server.nodes[node].labels).get(term.topology_key)
                 terms.setdefault(term, Counter())[domain] += 1
     found = Counter()
     for term, by_domain in terms.items():
@@ -171,10 +177,10 @@ def repelled(play, pod):
     return found
 
 
-def domains(play, counts, what, key):
+def domains(world, counts, what, key):
     found = Counter()
     for (*counted, node), count in counts.items():
-        domain = dict(play.nodes[node].labels).get(key)
+        domain = dict(world.server.nodes[node].labels).get(key)
         if tuple(counted) == what and domain is not None:
             found[domain] += count
     return found

@@ -9,8 +9,7 @@ from hypothesis import given
 from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
 from quorate.core.cluster.priorities.preemptable import Preemptable
 from quorate.core.model import PodSpec, policy
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import seeds
+from tests.property.seeds import drawn, seeds
 
 PRIORITIES = (-5, 0, 3, 7, 2**31)
 

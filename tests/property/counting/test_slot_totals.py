@@ -5,14 +5,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quorate.core.model import policy
 from quorate.core.model.steps import Steps
 from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.totals.slots import ALL_BELOW
 from quorate.core.queue.wakeups.buckets import short_of
 from quorate.core.room.reserved_room import without
 from quorate.core.rules.masks import mask_of
-from tests.property.full_worlds import FullWorld, fresh
+from tests.property.seeds import chances
+from tests.property.worlds.running import some_worlds
+
+FULL = ("full", "tied", "kube nodes")
+"""Themes in which gangs wait for room."""
 
 
 def counted(tally, room, cluster):
@@ -48,13 +51,10 @@ def up_to_date(world):
 
 
 @pytest.mark.parametrize("levels", [0, 1, 16])
-def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
-    monkeypatch.setattr(policy, "PRIORITIES_WATCHED_MAX", levels)
+def test_totals_kept_by_change_equal_a_recount(levels):
     seen = 0
-    for chance in fresh(12):
-        world = FullWorld(chance)
-        for _ in range(25):
-            world.play(1)
+    for world, script in some_worlds(60, *FULL, bounds={"PRIORITIES_WATCHED_MAX": levels}):
+        for _ in world.each(script):
             slots, room = up_to_date(world)
             for tally in slots.tallies:
                 assert slots.totals[tally.index] == counted(tally, room, world.scheduler.cluster)
@@ -64,20 +64,11 @@ def test_totals_kept_by_change_equal_a_recount(monkeypatch, levels):
     assert seen > 20
 
 
-def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
+def test_totals_of_many_nodes_and_classes_equal_a_recount():
     """So many that rows are sorted into kinds, and are looked at in several turns."""
-    monkeypatch.setattr("quorate.core.model.policy.SLOT_CELLS_AT_ONCE", 256)
     most = 0
-    for chance in fresh(3):
-        world = FullWorld(chance)
-        for index in range(10, 160):
-            world.do_node(f"n{index}")
-        for _ in range(30):
-            world.move_gang()
-        world.decide()
-        for _ in range(6):
-            for _ in range(20):
-                world.move()
+    for world, script in some_worlds(60, "wide", bounds={"SLOT_CELLS_AT_ONCE": 16}):
+        for _ in world.each(script):
             slots, room = up_to_date(world)
             most = max(most, len(slots))
             for tally in slots.tallies:
@@ -87,10 +78,8 @@ def test_totals_of_many_nodes_and_classes_equal_a_recount(monkeypatch):
 
 def test_totals_of_a_cycle_are_those_of_what_it_leaves():
     compared = 0
-    for chance in fresh(25):
-        world = FullWorld(chance)
-        world.play(20)
-        world.come_to_rest()
+    for chance, (world, script) in zip(chances(100), some_worlds(100, *FULL), strict=True):
+        world.play(script)
         cluster = world.scheduler.cluster
         slots, room = up_to_date(world)
         steps = Steps(10**9)
@@ -142,7 +131,7 @@ def test_a_demand_is_short_when_too_few_pods_can_be_chosen_and_only_then():
 
 
 def test_a_demand_that_is_short_stays_so_until_a_threshold_is_reached():
-    for chance in fresh(3000):
+    for chance in chances(3000):
         counts = [chance.randint(1, 6) for _ in range(chance.randint(1, 4))]
         need = chance.randint(0, sum(counts))
         slots = [chance.randint(0, 7) for _ in counts]

@@ -24,10 +24,9 @@ from quorate.core.model.selecting_objects import (
     Service,
     StatefulSet,
 )
-from tests.property.seeds import drawn
+from tests.property.seeds import drawn, seeds
 from tests.unit.core.counted import selectors_in_use
 from tests.unit.core.random_terms import random_terms
-from tests.unit.core.random_worlds import seeds
 
 SPACES = ("a", "b")
 KINDS = (Service, Service, Service, ReplicationController, ReplicaSet, StatefulSet)

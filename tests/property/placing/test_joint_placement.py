@@ -17,9 +17,9 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.property.placing.test_packing import node
-from tests.property.seeds import drawn
+from tests.property.seeds import drawn, seeds
+from tests.property.worlds.shapes import POD_LABELS
 from tests.unit.core.random_terms import random_terms
-from tests.unit.core.random_worlds import POD_LABELS, seeds
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 

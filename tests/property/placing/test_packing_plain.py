@@ -18,8 +18,7 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from tests.property import plain_packing
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import seeds
+from tests.property.seeds import drawn, seeds
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 

@@ -1,63 +1,45 @@
 """Pods placed one at a time, totals kept: each goes where one that keeps nothing would put it."""
 
-import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quorate.core.cluster.nodes.encoding import PodClasses, Resources
-from quorate.core.model import LabelSelector, Node, PodSpec, Requirement
-from quorate.core.model.changes import ObjectChanged
-from quorate.core.model.policy import Policy
-from quorate.core.model.profile import CPU_AND_MEMORY, KUBE_SCHEDULER, FitStrategy, Profile
-from quorate.core.model.selecting_objects import Service
+from quorate.core.model import PodSpec
+from quorate.core.model.profile import CPU_AND_MEMORY, FitStrategy, Profile
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.rules.scoring import allocation_score, allocation_score_on
-from quorate.core.scheduler import Scheduler
 from tests.property.seeds import drawn
+from tests.property.worlds.running import some_worlds
+from tests.property.worlds.world import World
 from tests.unit.core.one_by_one import OneByOne
-from tests.unit.core.random_worlds import Play, scripts
-
-WEB = LabelSelector((Requirement("app", "In", ("web",)),))
 
 
-class SinglesPlay(Play):
-    """All pods are placed as kube-scheduler does; some are in gangs, which are placed whole."""
+class SinglesWorld(World):
+    """Each single pod is placed twice, and nodes have the image of some pods."""
 
-    def __init__(self):
-        super().__init__()
-        as_kube = ("quorate", KUBE_SCHEDULER)
-        self.policy = Policy(profiles=(as_kube,))
-        self.scheduler, self.twin = Scheduler(self.policy), Scheduler(self.policy)
+    def __init__(self, setting):
+        super().__init__(setting)
+        put_node = self.server.put_node
+        self.server.put_node = lambda node: put_node(replace(node, images=self.images()))
+
+    def images(self):
+        return (((f"image-{self.server.made % 3}",), 500 << 20),)
+
+    def _lead(self):
+        super()._lead()
         self.scheduler.planner._singles = OneByOne()
-        self.tell(ObjectChanged(Service("team", "web", WEB)))
-
-    def do_node(self, node):
-        images = ((("image",), 500 << 20),) if self.made % 2 else ()
-        super().do_node(msgspec.structs.replace(node, images=images))
 
 
-@drawn(250)
-@given(scripts())
-def test_kept_totals_are_those_from_scratch(script):
-    play = SinglesPlay()
-    for name, *arguments in script:
-        if name == "member":  # pods of no gang come in bunches
-            _, count, spec, said = arguments
-            spec = msgspec.structs.replace(spec, images=("image",))
-            play.do_member(None, count, spec, said)
-        else:
-            play.run([(name, *arguments)])
-    play.do_decide(100.0)
-
-
-def test_the_property_looks_at_placements():
+def test_kept_totals_are_those_from_scratch():
     """It does not pass because nothing is asked."""
-    play, before = SinglesPlay(), OneByOne.asked
-    play.do_node(Node("n0", (("cpu", 9), ("pods", 9)), (("zone", "a"),)))
-    play.do_member(None, 3, PodSpec(requests=(("cpu", 1),)), ((), "team"))
-    plan = play.do_decide()
-    assert len(plan.gangs) == OneByOne.asked - before == 3
+    before = OneByOne.asked
+    themes = "kube", "kube rules", "kube nodes"
+    for world, script in some_worlds(250, *themes, of=SinglesWorld, bounds={}):
+        world.setting.taste.kinds = 3
+        world.play(script)
+    assert OneByOne.asked - before > 100
 
 
 amounts = st.integers(0, 2**40)

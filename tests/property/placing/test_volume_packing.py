@@ -28,8 +28,7 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.rule import RuleKind
 from quorate.core.rules.table import FILTERS
 from quorate.core.turn.cycle import members_of
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import seeds
+from tests.property.seeds import drawn, seeds
 from tests.unit.core.storage_world import on
 from tests.unit.core.world import TEAM
 

@@ -12,12 +12,15 @@ from quorate.core.model.changes import NodeChanged, PodBound, PodChanged, PodGon
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from tests.property.seeds import SEED
-from tests.unit.core.random_worlds import amounts_of
 from tests.unit.core.world import LABELS, TEAM, key
 
 NODES = ("n0", "n1", "n2")
 KINDS = ("foreign", "gang", "decide", "ask", "deliver", "show", "lapse", "end", "outcome")
 WEIGHTS = (4, 1, 2, 8, 3, 3, 1, 1, 3)
+
+
+def amounts_of(chance, **most):
+    return tuple(sorted((name, chance.randint(0, limit)) for name, limit in most.items()))
 
 
 class Account:

@@ -32,10 +32,11 @@ from quorate.core.rules.filtering import pod_slots
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.scoring import standing_score
 from quorate.core.scheduler import Scheduler
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import random_node, random_spec, seeds
+from tests.property.seeds import drawn, seeds
+from tests.property.worlds.shapes import Taste, random_node, random_spec
 from tests.unit.core.world import TEAM, key
 
+TASTE = Taste(cpu=(0, 1, 2, 3), selector=0.4, tolerates=0.35, ports=0.2, gpu=0.2, memory=0.3)
 packings = st.sampled_from(["most-allocated", "least-allocated"])
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -159,11 +160,11 @@ def odd_toleration(chance):
 def plain_spec(chance):
     """A spec that looks at no other pod: test_joint_placement.py has those."""
     nobody = {"affinity": (), "anti_affinity": (), "preferred_affinity": (), "spread": ()}
-    return msgspec.structs.replace(random_spec(chance), **nobody)
+    return msgspec.structs.replace(random_spec(chance, TASTE), **nobody)
 
 
 def odd_spec(chance):
-    plain = random_spec(chance)
+    plain = random_spec(chance, TASTE)
     terms = tuple(odd_term(chance) for _ in range(chance.randrange(3)))
     preferred = tuple(
         PreferredTerm(chance.randint(1, 100), odd_term(chance)) for _ in range(chance.randrange(3))
@@ -179,7 +180,7 @@ def odd_spec(chance):
 
 
 def odd_node(chance, name):
-    node = random_node(chance, name)
+    node = random_node(chance, name, TASTE)
     labels = {"zone": chance.choice("ab"), "gen": chance.choice(["1", "2", "x", *ODD_NUMBERS])}
     taints = [
         Taint(
@@ -295,7 +296,7 @@ def placed_of(nodes, others, specs, min_count, packing):
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.integers(1, 6), packings)
 def test_a_gang_is_placed_exactly_when_it_fits(seed, pods, count, classes, packing):
     chance = random.Random(seed)
-    nodes = [random_node(chance, f"n{index}") for index in range(count)]
+    nodes = [random_node(chance, f"n{index}", TASTE) for index in range(count)]
     others = {n.name: [plain_spec(chance) for _ in range(chance.choice([0, 0, 1]))] for n in nodes}
     kinds = [plain_spec(chance) for _ in range(classes)]
     specs = [chance.choice(kinds) for _ in range(pods)]

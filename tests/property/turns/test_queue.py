@@ -12,9 +12,7 @@ from quorate.core.queue.queue import Queue
 from quorate.core.queue.ready import Ready
 from quorate.core.queue.rounds import Rounds
 from quorate.core.queue.wakeups.gang_class import class_of_its_own
-from tests.property.full_worlds import fresh
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import seeds
+from tests.property.seeds import chances, drawn, seeds
 from tests.unit.core.world import LABELS, World, key
 
 NAMES = [f"g{index}" for index in range(8)]
@@ -154,7 +152,7 @@ class OneNode:
 
 
 def test_gangs_of_many_kinds_are_placed_as_from_a_sorted_list():
-    for chance in fresh(40):
+    for chance in chances(40):
         world = OneNode(chance)
         for _ in range(30):
             for move in chance.choices([world.add, world.free, world.end], k=2):
@@ -201,7 +199,7 @@ def test_a_gang_is_in_at_most_one_place(script):
 
 
 def test_gangs_are_woken_when_their_time_has_come_and_once():
-    for chance in fresh(60):
+    for chance in chances(60):
         alarms, plain = Alarms(), {}
         for now_s in range(60):
             which = key(chance.choice(NAMES))
@@ -219,7 +217,7 @@ def test_gangs_are_woken_when_their_time_has_come_and_once():
 
 
 def test_a_round_names_each_gang_that_was_there_when_it_began():
-    for chance in fresh(60):
+    for chance in chances(60):
         rounds, there, owed = Rounds(), set(), set()
         for _ in range(80):
             which, move = key(chance.choice(NAMES)), chance.random()

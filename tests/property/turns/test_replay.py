@@ -5,25 +5,29 @@ replay begins at a checkpoint that was taken at any moment of any attempt.
 """
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from quorate.cli.commands.replay import Replay
 from quorate.core.scheduler import Scheduler
 from quorate.shell.recording.checkpoint import capture, restore
-from quorate.shell.recording.file_format import Checkpoint, frame, read, write
+from quorate.shell.recording.file_format import Checkpoint, Stopped, frame, read, write
 from quorate.shell.recording.recorder import Recorder
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import Play, scripts
+from tests.property.worlds.running import some_worlds
+from tests.property.worlds.world import World
 from tests.unit.core.world import APIS
+
+THEMES = ("gangs", "life", "kube", "rules", "full", "moved", "volumes", "devices")
+WHOLE, RING = 1 << 30, 64_000
 
 
 class Recorded:
-    """A scheduler and its recorder, told as ``shell.app`` tells them."""
+    """A scheduler that is recorded, as ``shell.app`` does."""
 
-    def __init__(self, scheduler, bytes_max):
-        self.scheduler = scheduler
-        self.recorder = Recorder(scheduler, APIS, "q", bytes_max)
+    bytes_max = WHOLE
+
+    def __init__(self, policy, *, identity):
+        self.scheduler = Scheduler(policy, identity=identity)
+        self.recorder = Recorder(self.scheduler, APIS, identity, self.bytes_max)
+        self.decisions = 0
 
     def __getattr__(self, name):
         return getattr(self.scheduler, name)
@@ -38,19 +42,21 @@ class Recorded:
         self.scheduler.observe(changes)
 
     def decide(self, now_s):
+        self.decisions += 1
         self.turn_over()
         self.recorder.deciding(now_s)
         plan = self.scheduler.decide(now_s)
         self.recorder.planned(plan)
-        plan, problems = self.scheduler.verified(plan)
-        self.recorder.verified(plan, problems)
         return plan
 
+    def verified(self, plan):
+        plan, problems = self.scheduler.verified(plan)
+        self.recorder.verified(plan, problems)
+        return plan, problems
 
-class RecordedPlay(Play):
-    def __init__(self, bytes_max):
-        super().__init__()
-        self.scheduler = Recorded(self.scheduler, bytes_max)
+
+class RecordedWorld(World):
+    scheduler_class = Recorded
 
 
 @pytest.fixture(scope="module")
@@ -58,64 +64,41 @@ def file(tmp_path_factory):
     return tmp_path_factory.mktemp("recordings") / "some.recording"
 
 
-def replayed(play, file, until=None):
-    write(file, play.scheduler.recorder.frames())
+def replayed(world, file):
+    write(file, world.scheduler.recorder.frames())
     replay = Replay()
-    replay.run(read(file), until)
+    replay.run(read(file), None)
     assert replay.first is None, replay.first
     return replay
 
 
-@drawn(150)
-@given(script=scripts())
-def test_a_whole_recording_replays_to_the_same_plans(file, script):
-    play = RecordedPlay(1 << 20)
-    play.run(script)
-    replay = replayed(play, file)
-    decisions = sum(move[0] == "decide" for move in script)
-    assert (replay.equal, replay.differences) == (decisions, 0)
-    assert replay.decisions == decisions
+def test_a_whole_recording_replays_to_the_same_plans(file):
+    for world, script in some_worlds(150, *THEMES, of=RecordedWorld, bounds={}):
+        world.play(script)
+        replay = replayed(world, file)
+        assert replay.equal == replay.decisions == world.scheduler.decisions
 
 
-@drawn(150)
-@given(script=scripts(), ring=st.sampled_from([30_000, 60_000]))
-def test_what_is_left_of_a_ring_replays_to_the_same_plans(file, script, ring):
-    play = RecordedPlay(ring)
-    play.run(script)
-    play.do_decide(1.0)
-    replay = replayed(play, file)
-    assert replay.equal == replay.decisions
-    assert replay.decision == sum(move[0] == "decide" for move in script) + 1
-
-
-@drawn(100)
-@given(script=scripts(), later=scripts())
-def test_a_restored_scheduler_goes_on_like_the_one_that_was_captured(script, later):
-    play = Play()
-    play.run(script)
-    play.twin = Scheduler(play.policy)
-    restore(play.twin, capture(play.scheduler))
-    play.run(later)  # each decision is compared with the twin's
-    play.come_to_rest()
-
-
-def test_rings_of_random_worlds_drop_their_beginnings(file):
-    """Else the property above would prove nothing."""
+def test_what_is_left_of_a_ring_replays_to_the_same_plans(monkeypatch, file):
+    monkeypatch.setattr(Recorded, "bytes_max", RING)
     dropped = 0
-
-    @drawn(30)
-    @given(script=scripts(), ring=st.just(24_000))
-    def run(script, ring):
-        nonlocal dropped
-        play = RecordedPlay(ring)
-        play.run(script)
-        write(file, play.scheduler.recorder.frames())
-        dropped += any(isinstance(record, Checkpoint) for record in list(read(file))[1:2])
-        assert play.scheduler.recorder.size_bytes <= ring + len(frame(capture_of(play)))
-
-    run()
+    for world, script in some_worlds(80, *THEMES, of=RecordedWorld, bounds={}):
+        world.play(2 * script)
+        replay = replayed(world, file)
+        assert replay.equal == replay.decisions
+        records = list(read(file))
+        ended = isinstance(records[-1], Stopped)  # a state that is too large for the ring
+        assert ended or replay.decision == world.scheduler.decisions
+        dropped += any(isinstance(record, Checkpoint) for record in records[1:2])
+        whole = Checkpoint(state=capture(world.scheduler.scheduler), changes=0, decisions=0)
+        assert world.scheduler.recorder.size_bytes <= RING + len(frame(whole))
     assert dropped
 
 
-def capture_of(play):
-    return Checkpoint(state=capture(play.scheduler.scheduler), changes=0, decisions=0)
+def test_a_restored_scheduler_goes_on_like_the_one_that_was_captured():
+    for world, script in some_worlds(100, *THEMES, twin=False):
+        half = len(script) // 2
+        world.play(script[:half])
+        world.twin = Scheduler(world.setting.policy)
+        restore(world.twin, capture(world.scheduler))
+        world.play(script[half:])  # each decision is compared with the twin's

@@ -38,8 +38,7 @@ from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import own_slots
 from quorate.core.turn.cycle import members_of
-from tests.property.seeds import drawn
-from tests.unit.core.random_worlds import seeds
+from tests.property.seeds import drawn, seeds
 from tests.unit.core.storage_world import on
 from tests.unit.core.world import TEAM
 

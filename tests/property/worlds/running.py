@@ -6,10 +6,21 @@ import time
 
 import msgspec
 
+from tests.property.seeds import SEED, times
 from tests.property.worlds import large
 from tests.property.worlds.findings import kind_of
-from tests.property.worlds.scripts import draw
+from tests.property.worlds.scripts import draw, seed_of
 from tests.property.worlds.world import World
+
+
+def some_worlds(count, *themes, of=World, **setting):
+    """Yield ``times`` so many worlds of the kept seed, by turns of each theme, and their scripts.
+
+    ``of`` is the class of world, ``setting`` what differs from what is drawn.
+    """
+    for number in range(times(count)):
+        drawn, script = draw(seed_of(SEED, number), themes[number % len(themes)])
+        yield of(msgspec.structs.replace(drawn, **setting)), script
 
 
 class Result(msgspec.Struct):

@@ -50,11 +50,17 @@ class World:
 
     def play(self, script):
         """Play moves: pairs of a name and a seed."""
+        for _ in self.each(script):
+            pass
+
+    def each(self, script):
+        """Play moves one by one; yield after each."""
         with bounds.set_to(self.setting.bounds):
             for name, seed in script:
                 if self.log is not None:
                     self.log.append(("move", name))
                 MOVES[name](self, random.Random(seed))
+                yield
 
     # The door
 
@@ -134,14 +140,29 @@ class World:
         expect(sound == plan, "a sound plan is changed by its verification")
 
     def _check_held(self):
-        """No more is held than the operator allows, by gang and by namespace."""
+        """What is held is free, and no more than the operator allows by gang and by namespace."""
         policy, reservations = self.setting.policy, list(self.scheduler.cluster.reservations)
+        for name in {one.node for one in reservations} - self.accounts.excused:
+            held = [one.pod_class.spec for one in reservations if one.node == name]
+            expect(self._has_room(name, held), "what is held is taken")
         timed = [reservation.key for reservation in reservations if reservation.until_s]
         of_gangs = Counter(timed)
         of_namespaces = Counter(key.namespace for key in timed)
         few = policy.held_slots_per_gang_max, policy.held_slots_per_namespace_max
         for counts, most in zip((of_gangs, of_namespaces), few, strict=True):
             expect(max(counts.values(), default=0) <= most, "more is held than may be")
+
+    def _has_room(self, name, specs):
+        """Whether a node has room for these specs beside its pods, in what they ask for."""
+        amounts = Counter(pods=len(specs))
+        for spec in specs:
+            amounts.update(dict(spec.requests))
+        on_node = self.scheduler.cluster.pods_on(name)
+        used = Counter(pods=len(on_node))
+        for entry in on_node:
+            used.update(dict(entry.pod.spec.requests))
+        has = dict(self.server.nodes[name].allocatable)
+        return all(used[what] + n <= has.get(what, 0) for what, n in amounts.items() if n)
 
     def check_invariants(self):
         """The core's own invariants hold; some may be broken for as long as they say."""
