@@ -66,14 +66,14 @@ def test_totals_kept_by_change_equal_a_recount(levels):
 
 def test_totals_of_many_nodes_and_classes_equal_a_recount():
     """So many that rows are sorted into kinds, and are looked at in several turns."""
-    most = 0
-    for world, script in some_worlds(60, "wide", bounds={"SLOT_CELLS_AT_ONCE": 16}):
+    bounds, most = {"SLOT_CELLS_AT_ONCE": 64, "SLOT_ROWS_AT_ONCE_MIN": 8}, 0
+    for world, script in some_worlds(60, *FULL, nodes_max=30, members_max=40, bounds=bounds):
         for _ in world.each(script):
             slots, room = up_to_date(world)
             most = max(most, len(slots))
             for tally in slots.tallies:
                 assert slots.totals[tally.index] == counted(tally, room, world.scheduler.cluster)
-    assert most > 3
+    assert most > 9
 
 
 def test_totals_of_a_cycle_are_those_of_what_it_leaves():

@@ -140,11 +140,16 @@ class World:
         expect(sound == plan, "a sound plan is changed by its verification")
 
     def _check_held(self):
-        """What is held is free, and no more than the operator allows by gang and by namespace."""
+        """What is held is free, ends in time, and is no more than the operator allows."""
         policy, reservations = self.setting.policy, list(self.scheduler.cluster.reservations)
         for name in {one.node for one in reservations} - self.accounts.excused:
             held = [one.pod_class.spec for one in reservations if one.node == name]
             expect(self._has_room(name, held), "what is held is taken")
+        for one in reservations:
+            is_open = not self.server.nodes[one.node].unschedulable
+            expect(is_open or one.pod_class.spec.tolerations, "a cordoned node is held")
+            in_time = self.now_s < one.until_s <= self.now_s + policy.hold_s_max
+            expect(in_time or not one.until_s, "what is held is held for too long")
         timed = [reservation.key for reservation in reservations if reservation.until_s]
         of_gangs = Counter(timed)
         of_namespaces = Counter(key.namespace for key in timed)
