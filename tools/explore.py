@@ -8,8 +8,11 @@ find moves its seed to ``tests/property/kept_seeds.toml``, or writes a test of i
 import argparse
 import contextlib
 import datetime
+import json
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -33,11 +36,15 @@ KINDS = {
     "differential": ("-m", "embedded.tests.differential.explore", "3000"),
 }
 """What a run of each kind is: arguments of Python. Nothing is drawn but from ``QUORATE_SEED``."""
+TURN_S = 600.0
+"""What one kind may take before the next has its turn."""
 GRACE_S = 60.0
+_FIND = re.compile(r"FAILED |ERROR |seed \d+:|world \d+ \(")
+"""How a line begins that tells of a find: of pytest, the simulation and parity, the worlds."""
 
 
-def explore(kind: str, seed: int, limit_s: float) -> int | None:
-    """Run one kind; keep what fails. Return the exit code; None: the time was over before."""
+def explore(kind: str, seed: int, limit_s: float) -> str:
+    """Run one kind; keep what fails, also of a run that is cut off. Return how it went."""
     arguments = [part.format(seed=seed) for part in KINDS[kind]]
     environment = {**os.environ, "QUORATE_SEED": str(seed), "QUORATE_TIMES": "1"}
     with tempfile.TemporaryFile("w+", errors="replace") as file:
@@ -57,24 +64,30 @@ def explore(kind: str, seed: int, limit_s: float) -> int | None:
             _end(process)
         file.seek(0)
         said = file.read()
-    if code:
+    if finds := finds_in(said, code):
         print(said[-4000:], flush=True)
-        keep(kind, seed, arguments, said)
-    return code
+        keep(kind, seed, arguments, finds)
+        return f"kept in {FINDS.name}"
+    return "nothing found" if code == 0 else "nothing found when its time was over"
 
 
-def keep(kind: str, seed: int, arguments: list[str], said: str) -> None:
+def finds_in(said: str, code: int | None) -> list[str]:
+    """Return the lines that tell of finds; of a run that failed without any, its last ones.
+
+    ``code`` is the exit code of what printed ``said``; None: it was cut off.
+    """
+    found = [line for line in said.splitlines() if _FIND.match(line)]
+    return found[:10] or (said.strip().splitlines()[-5:] if code else [])
+
+
+def keep(kind: str, seed: int, arguments: list[str], lines: list[str]) -> None:
     """Write a find to the file."""
-    failed = [
-        line for line in said.splitlines() if line.startswith(("FAILED", "ERROR", "make sim"))
-    ]
-    lines = failed[:10] or said.strip().splitlines()[-5:]
     text = "\n".join(line[:300] for line in lines).replace("'''", '"""')
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    again = f"QUORATE_SEED={seed} QUORATE_TIMES=1 .venv/bin/python {' '.join(arguments)}"
+    again = f"QUORATE_SEED={seed} QUORATE_TIMES=1 .venv/bin/python {shlex.join(arguments)}"
     with FINDS.open("a") as file:
         file.write(f"\n[[find]]\nkind = '{kind}'\ndate = {today}\nseed = {seed}\n")
-        file.write(f"again = '{again}'\nsaid = '''\n{text}\n'''\n")
+        file.write(f"again = {json.dumps(again)}\nsaid = '''\n{text}\n'''\n")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -96,7 +109,6 @@ def main() -> int:
     kinds = [options.of] if options.of else list(KINDS)
     chance.shuffle(kinds)
     end_s = time.monotonic() + 60 * options.minutes
-    share_s = 60 * options.minutes / len(kinds)
     turn = 0
     try:
         while (left_s := end_s - time.monotonic()) > 1:
@@ -104,9 +116,8 @@ def main() -> int:
             turn += 1
             print(f"{kind}, seed {seed} ...", flush=True)
             began_s = time.monotonic()
-            code = explore(kind, seed, min(left_s, max(share_s, 60)))
-            found += bool(code)
-            how = {None: "its time was over", 0: "nothing found"}.get(code, f"kept in {FINDS.name}")
+            how = explore(kind, seed, min(left_s, TURN_S))
+            found += how.startswith("kept")
             print(f"{kind}, seed {seed}: {how} ({time.monotonic() - began_s:.0f} s)", flush=True)
     except KeyboardInterrupt:
         print("\nStopped; nothing is left behind.")
