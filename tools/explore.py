@@ -6,19 +6,17 @@ find moves its seed to ``tests/property/kept_seeds.toml``, or writes a test of i
 """
 
 import argparse
-import contextlib
 import datetime
 import json
-import os
 import random
 import re
 import shlex
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from tools.stages import Running, Stage, note_signals, stop, stop_if_asked
 
 FINDS = Path(__file__).parent.parent / "tests" / "finds.toml"
 _PYTEST = ("-m", "pytest", "-q", "--timeout", "1800")
@@ -38,7 +36,6 @@ KINDS = {
 """What a run of each kind is: arguments of Python. Nothing is drawn but from ``QUORATE_SEED``."""
 TURN_S = 600.0
 """What one kind may take before the next has its turn."""
-GRACE_S = 60.0
 _FIND = re.compile(r"FAILED |ERROR |seed \d+:|world \d+ \(")
 """How a line begins that tells of a find: of pytest, the simulation and parity, the worlds."""
 
@@ -46,24 +43,16 @@ _FIND = re.compile(r"FAILED |ERROR |seed \d+:|world \d+ \(")
 def explore(kind: str, seed: int, limit_s: float) -> str:
     """Run one kind; keep what fails, also of a run that is cut off. Return how it went."""
     arguments = [part.format(seed=seed) for part in KINDS[kind]]
-    environment = {**os.environ, "QUORATE_SEED": str(seed), "QUORATE_TIMES": "1"}
-    with tempfile.TemporaryFile("w+", errors="replace") as file:
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            process_group=0,
-        )
+    stage, end_s = Stage(kind, (sys.executable, *arguments)), time.monotonic() + limit_s
+    with tempfile.TemporaryDirectory(prefix="quorate-explore-") as folder:
+        one = Running(stage, Path(folder), {"QUORATE_SEED": str(seed), "QUORATE_TIMES": "1"})
         try:
-            code: int | None = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            code = None
+            while (code := one.process.poll()) is None and time.monotonic() < end_s:
+                stop_if_asked()
+                time.sleep(0.1)
         finally:
-            _end(process)
-        file.seek(0)
-        said = file.read()
+            stop([one])
+        said = one.output()
     if finds := finds_in(said, code):
         print(said[-4000:], flush=True)
         keep(kind, seed, arguments, finds)
@@ -90,15 +79,6 @@ def keep(kind: str, seed: int, arguments: list[str], lines: list[str]) -> None:
         file.write(f"again = {json.dumps(again)}\nsaid = '''\n{text}\n'''\n")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGINT, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_S)
-            return
-
-
 def main() -> int:
     """Explore until the time is over; return 0: finds are data, no failure of the run."""
     parser = argparse.ArgumentParser(prog="make explore", description=__doc__)
@@ -119,12 +99,13 @@ def main() -> int:
             how = explore(kind, seed, min(left_s, TURN_S))
             found += how.startswith("kept")
             print(f"{kind}, seed {seed}: {how} ({time.monotonic() - began_s:.0f} s)", flush=True)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         print("\nStopped; nothing is left behind.")
-        return 130
+        return 128 + int(stopped.args[0])
     print(f"{turn} runs, {found} finds{f': see {FINDS}' if found else ''}")
     return 0
 
 
 if __name__ == "__main__":
+    note_signals()
     sys.exit(main())

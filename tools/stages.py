@@ -1,7 +1,8 @@
 """``make test``, ``make test-real``: run commands, two at a time, and show what failed.
 
 In: the name of a tier, perhaps names of its stages. Out: a line for each stage; what a stage that
-failed has printed, whole; exit code 0 when all passed. Called by the Makefile.
+failed has printed, whole; exit code 0 when all passed. Called by the Makefile; ``explore`` runs its
+commands by it.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,13 +85,16 @@ TIERS = {"test": TEST, "real": REAL}
 class Running:
     """A stage that has begun. What it prints goes to a file; its processes are a group."""
 
-    def __init__(self, stage: Stage, folder: Path) -> None:
+    def __init__(
+        self, stage: Stage, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.stage = stage
         self._began_s = time.monotonic()
         self._file = folder / stage.name
         with self._file.open("wb") as file:
             self.process = subprocess.Popen(
                 stage.command,
+                env={**os.environ, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -124,8 +128,7 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
     said_s = time.monotonic()
     try:
         while running or (waiting and (keep_going or not failed)):
-            if _signals:
-                raise KeyboardInterrupt(_signals[0])
+            stop_if_asked()
             if keep_going or not failed:
                 for stage in [one for one in waiting if _fits(one, running)][:1]:
                     waiting.remove(stage)
@@ -144,7 +147,7 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
                 said_s = time.monotonic()
                 print("running:", " · ".join(one.line() for one in running), flush=True)
     finally:
-        _stop(running)
+        stop(running)
     if failed:
         left = f"; not run: {', '.join(one.name for one in waiting)}" if waiting else ""
         print(f"failed: {', '.join(failed)}{left}")
@@ -158,7 +161,8 @@ def _fits(stage: Stage, running: Sequence[Running]) -> bool:
     return len(running) < AT_ONCE and (not stage.beside or stage.beside not in beside)
 
 
-def _stop(running: Sequence[Running]) -> None:
+def stop(running: Sequence[Running]) -> None:
+    """Let all of these end themselves; kill those that do not."""
     for one in running:
         one.send(signal.SIGINT)
     deadline_s = time.monotonic() + GRACE_S
@@ -167,6 +171,19 @@ def _stop(running: Sequence[Running]) -> None:
             one.process.wait(max(0.0, deadline_s - time.monotonic()))
         one.send(signal.SIGKILL)
         one.process.wait()
+
+
+def note_signals() -> None:
+    """From now on, a signal to stop is only noted: ``stop_if_asked`` heeds it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: _signals.append(number))
+
+
+def stop_if_asked() -> None:
+    """Raise KeyboardInterrupt, with the signal's number, if one was noted."""
+    if _signals:
+        raise KeyboardInterrupt(_signals[0])
 
 
 def main() -> int:
@@ -184,9 +201,7 @@ def main() -> int:
     known = {stage.name: stage for stage in TIERS[options.tier]}
     if unknown := set(options.stages) - known.keys():
         parser.error(f"no stage is called {unknown.pop()}; there are: {', '.join(known)}")
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda number, _: _signals.append(number))
+    note_signals()
     picked = [known[name] for name in options.stages or known]
     with tempfile.TemporaryDirectory(prefix="quorate-test-") as folder:
         try:

@@ -1,11 +1,15 @@
 """``make explore`` keeps what fails, also where the time was over first."""
 
+import os
 import shlex
+import signal
+import subprocess
 import sys
 import tomllib
 
 import pytest
 
+from tests.paths import ROOT
 from tools import explore
 from tools.testing import HANGS_S
 
@@ -65,3 +69,15 @@ def test_it_ends_with_the_time(kept, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["explore", "--minutes", "0.05", "--of", "idles"])
     assert explore.main() == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 runs, 0 finds"
+
+
+def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "tools.explore", "--of", "simulation"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"simulation, seed ")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[0].decode()
+    assert process.returncode == 130
+    assert said.endswith("Stopped; nothing is left behind.\n")
+    assert list(tmp_path.iterdir()) == []
