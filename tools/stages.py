@@ -130,7 +130,8 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
         while running or (waiting and (keep_going or not failed)):
             stop_if_asked()
             if keep_going or not failed:
-                for stage in [one for one in waiting if _fits(one, running)][:1]:
+                stage = next((one for one in waiting if _fits(one, running)), None)
+                if stage:
                     waiting.remove(stage)
                     running.append(Running(stage, folder))
             time.sleep(0.1)
