@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.stages import Running, Stage, note_signals, stop, stop_if_asked
+from tools.stages import Running, Stage, heeding_signals, stop, stop_if_asked
 
 FINDS = Path(__file__).parent.parent / "tests" / "finds.toml"
 _PYTEST = ("-m", "pytest", "-q", "--timeout", "1800")
@@ -66,7 +66,9 @@ def finds_in(said: str, code: int | None) -> list[str]:
     ``code`` is the exit code of what printed ``said``; None: it was cut off.
     """
     found = [line for line in said.splitlines() if _FIND.match(line)]
-    return found[:10] or (said.strip().splitlines()[-5:] if code else [])
+    if found or not code:
+        return found[:10]
+    return said.strip().splitlines()[-5:] or [f"exit code {code}, without a word"]
 
 
 def keep(kind: str, seed: int, arguments: list[str], lines: list[str]) -> None:
@@ -90,22 +92,17 @@ def main() -> int:
     chance.shuffle(kinds)
     end_s = time.monotonic() + 60 * options.minutes
     turn = 0
-    try:
-        while (left_s := end_s - time.monotonic()) > 1:
-            kind, seed = kinds[turn % len(kinds)], chance.randrange(2**32)
-            turn += 1
-            print(f"{kind}, seed {seed} ...", flush=True)
-            began_s = time.monotonic()
-            how = explore(kind, seed, min(left_s, TURN_S))
-            found += how.startswith("kept")
-            print(f"{kind}, seed {seed}: {how} ({time.monotonic() - began_s:.0f} s)", flush=True)
-    except KeyboardInterrupt as stopped:
-        print("\nStopped; nothing is left behind.")
-        return 128 + int(stopped.args[0])
+    while (left_s := end_s - time.monotonic()) > 1:
+        kind, seed = kinds[turn % len(kinds)], chance.randrange(2**32)
+        turn += 1
+        print(f"{kind}, seed {seed} ...", flush=True)
+        began_s = time.monotonic()
+        how = explore(kind, seed, min(left_s, TURN_S))
+        found += how.startswith("kept")
+        print(f"{kind}, seed {seed}: {how} ({time.monotonic() - began_s:.0f} s)", flush=True)
     print(f"{turn} runs, {found} finds{f': see {FINDS}' if found else ''}")
     return 0
 
 
 if __name__ == "__main__":
-    note_signals()
-    sys.exit(main())
+    sys.exit(heeding_signals(main))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -174,11 +174,16 @@ def stop(running: Sequence[Running]) -> None:
         one.process.wait()
 
 
-def note_signals() -> None:
-    """From now on, a signal to stop is only noted: ``stop_if_asked`` heeds it."""
+def heeding_signals(main: Callable[[], int]) -> int:
+    """Run a program whose stages are stopped at a signal; return its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: _signals.append(number))
+    try:
+        return main()
+    except KeyboardInterrupt as stopped:
+        print("\nStopped; nothing is left behind.")
+        return 128 + int(stopped.args[0])
 
 
 def stop_if_asked() -> None:
@@ -202,15 +207,10 @@ def main() -> int:
     known = {stage.name: stage for stage in TIERS[options.tier]}
     if unknown := set(options.stages) - known.keys():
         parser.error(f"no stage is called {unknown.pop()}; there are: {', '.join(known)}")
-    note_signals()
     picked = [known[name] for name in options.stages or known]
     with tempfile.TemporaryDirectory(prefix="quorate-test-") as folder:
-        try:
-            return run(picked, Path(folder), keep_going=options.keep_going)
-        except KeyboardInterrupt as stopped:
-            print("\nStopped; nothing is left behind.")
-            return 128 + int(stopped.args[0])
+        return run(picked, Path(folder), keep_going=options.keep_going)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(heeding_signals(main))

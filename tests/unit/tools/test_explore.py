@@ -61,6 +61,7 @@ def test_a_find_counts_also_when_the_run_is_cut_off(line, code):
 
 def test_of_a_run_that_breaks_the_end_is_kept():
     assert explore.finds_in("begun\nno module is named x\n", 1) == ["begun", "no module is named x"]
+    assert explore.finds_in("", -9) == ["exit code -9, without a word"]
     assert explore.finds_in("begun\n", None) == []
     assert explore.finds_in("begun\n", 0) == []
 

@@ -95,7 +95,7 @@ class Popen(subprocess.Popen):
 
 number = int(sys.argv.pop())
 subprocess.Popen = Popen
-sys.exit(stages.main())
+sys.exit(stages.heeding_signals(stages.main))
 """
 
 
