@@ -12,6 +12,7 @@ from tests.chart.conftest import NAMESPACE, HelmError
 from tests.conftest import skip_or_fail
 from tools.chart import CHART
 from tools.controlplane import ApiError, Cluster
+from tools.controlplane.applying import wait_until_served
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
 
@@ -69,6 +70,9 @@ def on(helm, cluster):
 
     yield run
     run("uninstall", "quorate", "--ignore-not-found", "--wait")
+    for one in yaml.safe_load_all(render(parts=["crds"])):
+        if is_there(cluster, one):
+            wait_until_served(cluster.client, one)
     cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=render())
 
 

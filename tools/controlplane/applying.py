@@ -58,10 +58,20 @@ def apply(client: ApiClient, wanted: Mapping[str, Any], namespace: str) -> None:
         path = f"{path}/{wanted['metadata']['name']}{_STRICT}"
         client.api("PATCH", path, wanted, content_type="application/merge-patch+json")
     if wanted["kind"] == "CustomResourceDefinition":
-        spec = wanted["spec"]
-        for version in (one["name"] for one in spec["versions"] if one["served"]):
-            path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
-            _until(lambda path=path: _is_served(client, path), f"{path} is served")
+        wait_until_served(client, wanted)
+
+
+def wait_until_served(client: ApiClient, definition: Mapping[str, Any]) -> None:
+    """Wait until the API server serves what a CustomResourceDefinition that it has defines.
+
+    A definition that is deleted before that may stay for minutes: Kubernetes 1.36.3 tries to list
+    its objects, is told that their storage is initializing, and tries again only at its next
+    resync (``crd_finalizer.go`` of apiextensions-apiserver).
+    """
+    spec = definition["spec"]
+    for version in (one["name"] for one in spec["versions"] if one["served"]):
+        path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+        _until(lambda path=path: _is_served(client, path), f"{path} is served")
 
 
 def delete(client: ApiClient, path: str) -> None:
