@@ -135,6 +135,12 @@ class Cluster(Access):
         """Give the process id of a component, such as ``kube-apiserver``, to measure it."""
         return self._components[component].pid
 
+    @property
+    def clients(self) -> list[Component]:
+        """The components that are clients of the API server."""
+        servers = ("etcd", "kube-apiserver")
+        return [one for name, one in self._components.items() if name not in servers]
+
     def kubeconfig_for(self, token: str, *, name: str = "user") -> Path:
         """Write a kubeconfig with this bearer token and give its path; ``name`` is in the path."""
         return self._credentials.write_kubeconfig(name, self.server, token)
