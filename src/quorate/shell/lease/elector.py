@@ -118,11 +118,21 @@ class Elector:
         """
         client = self._client = self._connect()
         try:
-            while not await self._try_within(self._times.renew_deadline_s):
-                await asyncio.sleep(self._standby_s())
+            await self._take()
             await self._one_term(asyncio.ensure_future(on_started()), on_lost)
         finally:
             await client.close()
+
+    async def _take(self) -> None:
+        """Wait until we hold the Lease; when cancelled, give it back if it may be ours."""
+        try:
+            while not await self._try_within(self._times.renew_deadline_s):
+                await asyncio.sleep(self._standby_s())
+        except asyncio.CancelledError:
+            if self._verb != "get":  # our write may have arrived, though its answer has not
+                self._observed = {}
+                await self._release()
+            raise
 
     async def _one_term(self, term: asyncio.Future[None], on_lost: Callable[[], object]) -> None:
         try:

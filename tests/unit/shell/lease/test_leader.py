@@ -237,6 +237,23 @@ async def test_a_lease_whose_last_renewal_was_cut_short_is_given_back_all_the_sa
         assert server.spec["holderIdentity"] == ""
 
 
+@pytest.mark.parametrize("holder", [None, "ghost"])
+async def test_a_candidate_that_is_stopped_while_it_takes_the_lease_gives_it_back(holder):
+    """Its write has arrived; the answer is still on its way."""
+    server = LeaseServer(
+        **({"holderIdentity": holder, "leaseDurationSeconds": 1} if holder else {})
+    )
+    async with candidates(server, "a") as (a,):
+        a.start()
+        while server.writes == 0:
+            await asyncio.sleep(0.0005)
+        assert server.spec["holderIdentity"] == "a"
+        assert not a.leads
+        await a.stop()
+        assert server.spec["holderIdentity"] == ""
+        assert a.told == []
+
+
 async def test_a_stuck_core_neither_takes_the_lease_nor_keeps_it():
     server = LeaseServer()
     async with candidates(server, "a", "b") as (a, b):
