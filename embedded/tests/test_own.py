@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.testing import HANGS_S
+
 HOME = Path(__file__).resolve().parents[1]
 
 
@@ -51,7 +53,7 @@ def test_a_cluster_by_itself(stop):
         assert kubeconfig.stat().st_mode & 0o777 == 0o600
     finally:
         process.send_signal(stop)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=HANGS_S)
     assert process.returncode == 0, said
     assert "with 2 nodes" in said
     assert "no scheduler runs" in said
@@ -63,7 +65,7 @@ def test_nodes_are_made_once_for_a_folder(tmp_path):
         process = run("--nodes", asked, "--data", str(tmp_path / "data"))
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=HANGS_S)
         assert "with 2 nodes" in said
 
 
@@ -77,7 +79,7 @@ def test_nodes_are_made_once_for_a_folder(tmp_path):
 )
 def test_a_call_at_fault_says_what_to_write_instead(arguments, says):
     process = run(*arguments)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=HANGS_S)
     assert process.returncode == 2
     assert says in said
     assert "Traceback" not in said
@@ -85,6 +87,6 @@ def test_a_call_at_fault_says_what_to_write_instead(arguments, says):
 
 def test_help_says_that_nothing_schedules():
     process = run("--help")
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=HANGS_S)
     assert process.returncode == 0
     assert "No scheduler runs" in " ".join(out.split())

@@ -18,7 +18,7 @@ from quorate.shell.recording.file_format import MAGIC
 from tests.e2e.harness.scheduler import Quorate
 from tests.e2e.harness.world import gang_pods
 from tools.embedded import Embedded
-from tools.testing import wait_for
+from tools.testing import HANGS_S, wait_for
 
 pytestmark = pytest.mark.timeout(900)  # of a busy machine; the first one waits for the image
 PODS = "/api/v1/namespaces/default/pods"
@@ -142,5 +142,5 @@ def test_it_schedules_a_gang_hands_out_a_recording_and_stops_at_sigterm(root, tm
         )
         assert recording_of(quorate.process.pid).startswith(MAGIC)
         quorate.process.send_signal(signal.SIGTERM)
-        assert quorate.process.wait(30) == 0
+        assert quorate.process.wait(HANGS_S) == 0
         assert not quorate.complaints()

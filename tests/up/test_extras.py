@@ -20,6 +20,7 @@ from quorate import DISTRIBUTION, __version__
 from tests.e2e.harness.scheduler import Quorate
 from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
+from tools.testing import HANGS_S
 
 pytestmark = pytest.mark.explore
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,7 +267,7 @@ def until_ready(command, told, folder):
         wait_for(lambda: told in log.read_text() or process.poll() is not None, "it is ready")
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0, log.read_text()
+        assert process.wait(HANGS_S) == 0, log.read_text()
     return log.read_text()
 
 

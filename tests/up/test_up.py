@@ -327,9 +327,13 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
         def phases() -> list[str]:
             return [pod["status"]["phase"] for pod in cluster.api("GET", path)["items"]]
 
+        def told() -> list[str]:
+            statuses = [pod["status"] for pod in cluster.api("GET", path)["items"]]
+            return [one["type"] for status in statuses for one in status.get("conditions", [])]
+
         create(0)
         create(1)
-        time.sleep(0.5)
+        wait_for(lambda: len(told()) == 2, "both are told why they wait")
         assert phases() == ["Pending", "Pending"]
         create(2)
         wait_for(lambda: phases() == ["Running"] * 3, "all three run")

@@ -132,7 +132,8 @@ def test_a_started_gang_is_never_torn_down_because_an_extra_member_cannot_bind(w
         world.apply(pod_group("g", 3, scheduleTimeoutSeconds=1))
         world.create_pods(gang_pods("g", 4))
         world.wait_bound(3)
-        world.stays_bound(3, for_s=2.5)
+        time.sleep(1.5)  # the time of the attempt is over: now it would be torn down
+        world.stays_bound(3)
         assert not world.events("GangRolledBack")
     world.wait_bound(4)
 
@@ -172,7 +173,7 @@ def test_members_that_disagree_wait_and_are_named(world, field, different, said)
     explanation = world.why("g")
     assert explanation["reason"] == "MembersDisagree"
     assert explanation["hint"] == f"give all members of the gang the same {field}"
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     world.delete_pod("g-1", wait=True)
     world.create_pod(gang_pods("g", 2)[1])
     world.wait_bound(2)
@@ -187,7 +188,7 @@ def test_label_pods_that_disagree_in_min_wait_and_are_named(world):
     world.wait_event(
         "FailedScheduling", f"pods a and b disagree in label {key}/min-available: 2 and 3"
     )
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     world.delete_pod("b", wait=True)
     world.wait_bound(2)
 

@@ -88,7 +88,7 @@ def test_the_label_example_starts_when_min_available_pods_exist(world):
     world.nodes(1)
     world.apply(label_example("2", replicas=1))
     world.wait_condition("1 of 2 members exist; Deployment nginx makes 1")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     world.scale("nginx", 2)
     wait_for(lambda: world.running("app=nginx") == 2, "both run")
 

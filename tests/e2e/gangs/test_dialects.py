@@ -169,7 +169,7 @@ def test_native_policy_basic_groups_pods_without_a_quorum(world):
     world.apply(group)
     world.create_pods(SHAPES["native"].pods("ng", 2))
     world.wait_bound(1)
-    world.stays_bound(1, for_s=0.5)
+    world.stays_bound(1)
 
 
 def test_one_name_in_two_namespaces_is_two_gangs(world):
@@ -181,7 +181,7 @@ def test_one_name_in_two_namespaces_is_two_gangs(world):
     there["metadata"]["namespace"] = other
     world.create_pods([here], [there])
     world.wait_condition("1 of 2 members exist")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     assert world.bound(namespace=other) == 0
     world.create_pod(gang_pods("same", 2)[1])
     world.wait_bound(2)
@@ -195,7 +195,7 @@ def test_one_name_in_two_apis_is_two_gangs(world):
     world.create_pod(SHAPES["x-k8s"].pods("same", 2)[0])
     world.create_pod(SHAPES["volcano"].pods("same", 2)[1])
     world.wait_condition("1 of 2 members exist")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
 
 
 def test_two_dialects_on_one_pod_warn_and_the_first_of_the_order_counts(world):
@@ -209,7 +209,7 @@ def test_two_dialects_on_one_pod_warn_and_the_first_of_the_order_counts(world):
     assert '"second" by annotation scheduling.k8s.io/group-name, which is ignored' in note
     assert [e["type"] for e in world.all_events() if e["reason"] == "GangLabels"] == ["Warning"]
     assert note in world.why("first")["warnings"]
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     world.create_pod(other)
     world.wait_bound(2)
 

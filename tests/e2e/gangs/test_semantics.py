@@ -18,7 +18,7 @@ def test_with_fewer_members_than_min_nothing_starts_and_bare_pods_have_a_remedy(
     *three, fourth = world.gang("g", 4)
     world.create_pods(three)
     world.wait_condition("3 of 4 members exist")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     assert world.why("g")["hint"] == "create the other 1, or lower min"
     world.create_pod(fourth)
     world.wait_bound(4)
@@ -60,7 +60,7 @@ def test_room_for_min_but_not_for_all_starts_what_fits_and_the_rest_follows_sing
     world.wait_condition("0 of 2 more members fit")
     more_nodes(world, allocatable={"cpu": "1"})
     world.wait_bound(4)
-    world.stays_bound(4, for_s=0.5)
+    world.stays_bound(4)
     world.nodes(1, prefix=f"{world.namespace}-last-")
     world.wait_bound(5)
 
@@ -73,7 +73,7 @@ def test_a_gated_member_does_not_count(world):
     world.create_pods([first, second])
     assert world.wait_condition("1 of 2 members exist; 1 more is scheduling-gated")
     assert world.why("g")["reason"] == "MembersGated"
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     gated = next(c for c in world.pod("g-1")["status"]["conditions"] if c["type"] == "PodScheduled")
     assert gated["reason"] == "SchedulingGated"  # the API server's word stays
     world.patch_pod("g-1", {"spec": {"schedulingGates": None}})
@@ -91,7 +91,7 @@ def test_a_terminating_member_does_not_count(world):
     world.patch_pod("g-1", {"spec": {"schedulingGates": None}})
     try:
         world.wait_condition("1 of 2 members exist; 1 more is terminating")
-        world.stays_unbound(for_s=0.5)
+        world.stays_unbound()
     finally:
         world.remove_finalizers("g-1")
     world.create_pod(gang_pods("g", 3)[2])
@@ -148,7 +148,7 @@ def test_members_wait_for_a_missing_object_and_start_when_it_appears(world):
     world.nodes(1)
     world.create_pods(gang_pods("late", 2))
     world.wait_condition("PodGroup late (scheduling.x-k8s.io/v1alpha1) does not exist in namespace")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     world.apply(pod_group("late", 2))
     world.wait_bound(2)
 
@@ -161,7 +161,7 @@ def test_an_object_deleted_while_members_wait_holds_them_with_that_reason(world)
     world.delete_group("g")
     world.wait_condition("PodGroup g (scheduling.x-k8s.io/v1alpha1) does not exist")
     more_nodes(world)
-    world.stays_unbound(for_s=0.7)
+    world.stays_unbound()
     world.apply(pod_group("g", 3))
     world.wait_bound(3)
 
@@ -198,7 +198,7 @@ def test_an_object_with_min_of_zero_or_less_is_met_at_once(world, minimum):
     world.apply(shape.group("g", minimum))
     world.create_pods(shape.pods("g", 2))
     world.wait_bound(1)
-    world.stays_bound(1, for_s=0.5)
+    world.stays_bound(1)
 
 
 def test_an_object_without_min_is_met_at_once(world):
@@ -216,7 +216,7 @@ def test_min_resources_hold_a_gang_of_min_1_until_the_whole_job_fits(world):
     sentence = world.wait_condition("minResources ask for 12 cpu (8 free)")
     assert world.why("spark")["reason"] == "MinResourcesShort"
     assert world.conditions() == [("Unschedulable", sentence)]
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     more_nodes(world, allocatable={"cpu": "4"})
     world.wait_bound(1)
     world.create_pods(executors)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tools.controlplane import ApiError
+from tools.testing import HANGS_S
 
 CLAIMS = "/api/v1/persistentvolumeclaims"
 VOLUMES = "/api/v1/persistentvolumes"
@@ -62,7 +63,7 @@ class Provisioner:
             yield self
         finally:
             self._stop.set()
-            self._thread.join(10)
+            self._thread.join(HANGS_S)
 
     def _run(self) -> None:
         while not self._stop.wait(0.1):

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from quorate.shell.kube.connections.sessions import Connector, plain_socket
 from tests.servers import serving
+from tools.testing import HANGS_S
 
 _HOP_BY_HOP = {"transfer-encoding", "connection", "keep-alive", "host"}
 
@@ -51,12 +52,12 @@ class Recording:
 
     def __enter__(self) -> "Recording":
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(HANGS_S)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(HANGS_S)
         assert not self._thread.is_alive()
 
     def release(self) -> None:

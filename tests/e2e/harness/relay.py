@@ -43,6 +43,8 @@ class Relay:
         self._is_open.set()
         self._bytes_per_s = 0.0
         self.connections = 0
+        self.held = 0
+        """How often it has held something back."""
         self._threads: list[threading.Thread] = []
         self._start(self._accept)
 
@@ -153,7 +155,9 @@ class Relay:
                 for ready, _ in selector.select():
                     source = ready.fileobj
                     data = source.recv(_THROTTLED_CHUNK if self._bytes_per_s else _CHUNK)
-                    self._is_open.wait()
+                    if not self._is_open.is_set():
+                        self.held += 1
+                        self._is_open.wait()
                     if link.is_half_open.is_set() or not data:
                         return
                     if self._bytes_per_s:

@@ -1,9 +1,9 @@
 """What an e2e test does to a cluster and looks at: a namespace, nodes, manifests, pods, reasons."""
 
 import io
+import itertools
 import json
 import subprocess
-import time
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from itertools import chain, zip_longest
@@ -16,6 +16,9 @@ SIGS = "scheduling.sigs.k8s.io/v1alpha1"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 NATIVE = "scheduling.k8s.io/v1alpha2"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+PROBES = "/api/v1/namespaces/default/pods"
+NO_NODE = {"quorate.dev/no": "such"}
+_probes = itertools.count()
 
 
 def make_namespace(cluster: Access, name: str) -> None:
@@ -157,16 +160,35 @@ class World:
     def wait_bound(self, count: int, selector: str = "") -> None:
         wait_for(lambda: self.bound(selector) >= count, f"{count} pods bound ({selector})")
 
-    def stays_unbound(self, selector: str = "", for_s: float = 1.5) -> None:
-        """Nothing may be bound at any look during this time."""
-        self.stays_bound(0, selector, for_s)
+    def stays_unbound(self, selector: str = "") -> None:
+        """Nothing may be bound, now and when all there is has been decided about."""
+        self.stays_bound(0, selector)
 
-    def stays_bound(self, count: int, selector: str = "", for_s: float = 1.5) -> None:
-        """Exactly so many may be bound at each look during this time."""
-        end_s = time.monotonic() + for_s
-        while time.monotonic() < end_s:
-            assert self.bound(selector) == count
-            time.sleep(0.05)
+    def stays_bound(self, count: int, selector: str = "") -> None:
+        """Exactly so many may be bound, now and when all there is has been decided about."""
+        assert self.bound(selector) == count
+        self.settle()
+        assert self.bound(selector) == count
+
+    def settle(self) -> None:
+        """Wait until the scheduler has decided, knowing all there is now, and its binds are over.
+
+        A pod that fits nowhere shows it, as soon as it is told so. The second one is decided
+        about in a later turn, when what the first turn found was sent. They are in the namespace
+        ``default``, so that a test that counts its own pods does not count them.
+        """
+        for _ in range(2):
+            probe = pod(f"probe-{next(_probes)}", scheduler=self.scheduler, nodeSelector=NO_NODE)
+            path = f"{PROBES}/{self.cluster.api('POST', PROBES, probe)['metadata']['name']}"
+            wait_for(lambda path=path: self._is_told(path), "a pod that fits nowhere is told so")
+            self.cluster.api("DELETE", path)
+        if self.quorate:
+            binds = "quorate_binds_under_way"
+            wait_for(lambda: self.quorate.metric(binds) == 0, "no bind is under way")
+
+    def _is_told(self, path: str) -> bool:
+        conditions = self.cluster.api("GET", path)["status"].get("conditions", [])
+        return any(one["type"] == "PodScheduled" for one in conditions)
 
     def conditions(self, selector: str = "") -> list[tuple[str, str]]:
         """Return reason and message of PodScheduled=False of each pod that has it."""

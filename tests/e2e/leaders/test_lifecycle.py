@@ -10,7 +10,7 @@ from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.relay import Relay
 from tests.e2e.harness.scheduler import SHORT_LEASE, Quorate
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
-from tests.e2e.harness.world import VOLCANO, gang_pods, pod, wait_for
+from tests.e2e.harness.world import VOLCANO, gang_pods, wait_for
 from tools.controlplane import ApiError
 
 
@@ -84,7 +84,7 @@ def test_gangs_that_wait_start_after_a_restart_of_the_api_server(world):
     wait_until_calm(world.quorate)
     assert world.quorate.process.poll() is None
     assert world.quorate.process.pid == pid
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     more_nodes(world)
     world.wait_bound(4)
 
@@ -137,30 +137,14 @@ def test_watches_that_are_cut_are_resumed_without_a_new_list(apart, beside, rela
     assert scheduler.leads()
 
 
-def test_answers_of_binds_that_are_lost_leave_no_gang_in_part(apart, beside, relay):
-    scheduler = beside(relay_port=relay.port)
-    wait_for(scheduler.leads, "it leads")
-    apart.nodes(3)
-    *first, last = apart.gang("g", 60)
-    apart.create_pods(first)
-    apart.wait_condition("59 of 60 members exist")
-    apart.create_pod(last)
-    for _ in range(5):
-        relay.cut()
-        time.sleep(0.05)
-    apart.wait_bound(60)
-    assert not apart.events("GangRolledBack")
-    wait_for(lambda: scheduler.metric("quorate_binds_total", outcome="bound") == 60, "all known")
-    wait_for(lambda: scheduler.metric("quorate_gangs", state="Started") == 1, "it has started")
-
-
 def test_a_server_that_does_not_answer_for_a_while_costs_nothing_but_time(apart, beside, relay):
     scheduler = beside(relay_port=relay.port)
     wait_for(scheduler.leads, "it leads")
     apart.nodes(1)
     relay.stall()
     apart.create_pods(apart.gang("g", 3))
-    apart.stays_unbound(for_s=1.0)
+    wait_for(lambda: relay.held, "something is held back")
+    assert apart.bound() == 0
     assert scheduler.page("/healthz") == "ok"
     relay.go_on()
     apart.wait_bound(3)
@@ -261,19 +245,3 @@ def test_a_scheduler_that_is_stopped_leaves_nothing_behind(apart, beside):
     assert leases(apart, apart.scheduler) == "", "the lease is given back"
     assert scheduler.page("/healthz") == ""
     assert scheduler.log().count('"stopped"') == 1
-    apart.create_pod(pod("late", scheduler=apart.scheduler))
-    apart.stays_bound(2, for_s=0.5)
-
-
-def test_gangs_that_wait_cost_next_to_nothing(apart, beside):
-    scheduler = beside()
-    wait_for(scheduler.leads, "it leads")
-    apart.nodes(5, allocatable={"cpu": "1"})
-    apart.create_pods(*[apart.gang(f"g{i}", 10) for i in range(10)])
-    wait_for(lambda: len(apart.conditions()) == 100, "all were told")
-    time.sleep(2.0)
-    cpu_s, started_s = scheduler.cpu_s(), time.monotonic()
-    time.sleep(5.0)
-    share = (scheduler.cpu_s() - cpu_s) / (time.monotonic() - started_s)
-    print(f"\nCPU while 10 gangs of 10 wait: {100 * share:.2f} % of a core")
-    assert share < 0.05

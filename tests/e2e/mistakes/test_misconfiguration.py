@@ -1,7 +1,5 @@
 """A mistake never ends in silence: each has its own reason, in every place where people look."""
 
-import time
-
 import pytest
 
 from tests.e2e.harness.gang_shapes import SHAPES
@@ -185,10 +183,13 @@ def test_what_was_said_once_is_not_written_again(world, options):
     world.nodes(2)
     world.create_pods(world.gang("g", 40, **options))
     wait_for(lambda: len(world.conditions()) == 40, "all were told")
-    time.sleep(1.5)
-    before = versions(world)
-    time.sleep(2.0)
-    assert versions(world) == before
+
+    def is_left_alone() -> bool:
+        before = versions(world)
+        world.settle()
+        return versions(world) == before
+
+    wait_for(is_left_alone, "no pod is written again")
     assert len(world.events("FailedScheduling")) <= 80
 
 

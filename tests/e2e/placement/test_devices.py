@@ -126,7 +126,7 @@ def test_with_too_few_devices_nothing_starts_and_no_claim_keeps_one(world, devic
     world.apply(one_gpu())
     world.create_pods(gang_with_gpus(world, 4))
     world.wait_condition("1 cannot allocate all claims")
-    world.stays_unbound(for_s=0.5)
+    world.stays_unbound()
     assert allocated(world) == []
     more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
     devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
@@ -157,7 +157,7 @@ def test_what_a_failed_attempt_wrote_is_taken_back(world, devices):
     kind = "application/merge-patch+json"
     world.cluster.api("PATCH", path, {"status": status}, content_type=kind)
     wait_for(lambda: allocated(world) == [], "the device is taken back")
-    world.stays_unbound(for_s=0.3)
+    world.stays_unbound()
 
 
 def claiming(world, name: str, claim: str) -> dict:
@@ -274,7 +274,7 @@ def test_a_claim_that_was_made_in_vain_is_deleted_and_the_gang_starts_when_there
     world.wait_condition("cannot allocate all claims")
     world.apply(left_over(world.pods()[0]))
     wait_for(lambda: claims(world) == [], "what was left over is deleted")
-    world.stays_unbound(for_s=0.3)
+    world.stays_unbound()
     more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
     devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
     world.wait_bound(2)

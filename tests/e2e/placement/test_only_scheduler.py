@@ -184,7 +184,7 @@ def test_gangs_start_whole_beside_them_under_either_name(alone):
     alone.apply(pod_group("huge", 9), job("huge", 9, pod=huge))
     said = alone.wait_condition("9 members must start together", "app=huge")
     assert said.startswith("0/")
-    alone.stays_unbound("app=huge", 0.5)
+    alone.stays_unbound("app=huge")
     assert alone.why("huge")["message"] == said
     alone.create_pod(pod("nowhere", scheduler="default-scheduler", nodeSelector={"no": "such"}))
     said = alone.wait_condition("node(s) didn't match Pod's node affinity/selector")

@@ -39,7 +39,7 @@ def test_a_gang_with_one_claim_each_starts_whole(world, cluster, storage_class):
     world.apply(*with_claims(pods, storage_class))
     world.create_pods(pods)
     wait_for(lambda: len(selected(world)) == 4, "all claims are told a node")
-    world.stays_unbound("gang=db", 0.5)
+    world.stays_unbound("gang=db")
     with Provisioner(cluster, storage_class).working():
         world.wait_bound(4, "gang=db")
     where = world.where("gang=db")
@@ -103,6 +103,6 @@ def test_claims_are_let_go_when_the_time_of_an_attempt_is_over(world, cluster, s
     world.create_pods(pods)
     wait_for(lambda: len(selected(world)) == 2, "all claims are told a node")
     wait_for(lambda: selected(world) == [], "they are let go")
-    world.stays_unbound("gang=db", 0.5)
+    world.stays_unbound("gang=db")
     with Provisioner(cluster, storage_class).working():
         world.wait_bound(2, "gang=db")

@@ -4,7 +4,6 @@ import base64
 import contextlib
 import itertools
 import json
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -278,7 +277,7 @@ def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded
         return all(sum(one.startswith(f"g{i}-") for one in names) in (0, 4) for i in range(6))
 
     wait_for(full, "the nodes are full")
-    time.sleep(2.0)
+    world.settle()
     # A gang of which a bind was denied is made whole, or undone when its attempt's 60 s are over.
     wait_for(whole, "no gang is bound in part", timeout_s=90)
     answers = {
