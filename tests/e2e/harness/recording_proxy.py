@@ -16,6 +16,10 @@ from tools.testing import HANGS_S
 _HOP_BY_HOP = {"transfer-encoding", "connection", "keep-alive", "host"}
 
 
+def is_bind(method: str, path: str) -> bool:
+    return method == "POST" and path.endswith("/binding")
+
+
 class Recording:
     """Forwards requests to ``server``. A context manager; ``url`` is where it listens.
 

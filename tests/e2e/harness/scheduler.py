@@ -1,7 +1,6 @@
 """A running ``quorate run``, and how to install one more beside the suite's own."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -147,10 +146,6 @@ class Quorate:
         runs = "it runs" if code is None else f"it ended with {code}"
         end = self.log().splitlines()[-25:]
         return "\n".join((runs, self.page("/readyz"), *(line[:600] for line in end)))
-
-    def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """End it as a crash would."""

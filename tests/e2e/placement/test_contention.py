@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.e2e.harness.recording_proxy import Recording
 from tests.e2e.harness.world import gang_pods, pod, wait_for
 
 
@@ -52,21 +53,29 @@ def test_n_wanted_and_room_for_n_less_2_all_wait_and_all_start_when_room_appears
     assert node in world.where("gang=g").values()
 
 
-def test_while_nothing_changes_nothing_is_decided(world):
-    world.nodes(1, allocatable={"cpu": "1"}, labels={"pool": "a"})
-    gangs = [world.gang(f"g{i}", 10, nodeSelector={"pool": "a"}) for i in range(10)]
-    world.create_pods(*gangs)
-    wait_for(lambda: len(world.conditions()) == 100, "all were told")
-    world.nodes(5, prefix=f"{world.namespace}-other-", labels={"pool": "b"})
-    world.stays_unbound()
+def test_while_nothing_changes_nothing_is_decided_and_nothing_asked(apart, beside):
+    """But for the lease, which is renewed."""
+    with Recording(apart.cluster.server, str(apart.cluster.ca)) as proxy:
+        apart.quorate = beside(through=proxy.url)
+        apart.nodes(1, allocatable={"cpu": "1"}, labels={"pool": "a"})
+        gangs = [apart.gang(f"g{i}", 10, nodeSelector={"pool": "a"}) for i in range(10)]
+        apart.create_pods(*gangs)
+        wait_for(lambda: len(apart.conditions()) == 100, "all were told")
+        apart.nodes(5, prefix=f"{apart.namespace}-other-", labels={"pool": "b"})
+        apart.stays_unbound()
 
-    def quiet() -> bool:
-        before = world.quorate.metric("quorate_cycles_total")
-        time.sleep(2.0)
-        return world.quorate.metric("quorate_cycles_total") == before
+        def done() -> tuple[float, int]:
+            asked = sum("/leases/" not in path for _, path in proxy.requests)
+            return apart.quorate.metric("quorate_cycles_total"), asked
 
-    # Not at the first look: the namespaces of earlier tests may still be on their way out.
-    wait_for(quiet, "for two seconds nothing is decided")
+        def quiet() -> bool:
+            before = done()
+            time.sleep(2.0)
+            return done() == before
+
+        # Not at the first look: the namespaces of earlier tests may still be on their way out.
+        wait_for(quiet, "for two seconds nothing is decided and nothing asked")
+        assert apart.quorate.stop() == 0
 
 
 @pytest.mark.core

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.core.model.quantity import parse_amount
 from tests.certificates import write_pair
-from tests.e2e.harness.recording_proxy import Recording
+from tests.e2e.harness.recording_proxy import Recording, is_bind
 from tests.e2e.harness.relay import Relay
 from tests.e2e.harness.world import pod, wait_for
 from tools.controlplane import ApiError
@@ -210,7 +210,7 @@ def committing(cluster, apart, beside, webhook):
     """A world in which binds of gang ``g`` are under way for as long as the test lasts."""
 
     def refuses(method: str, path: str) -> bool:
-        return method == "POST" and "/pods/g-" in path and path.endswith("/binding")
+        return is_bind(method, path) and "/pods/g-" in path
 
     with Recording(cluster.server, str(cluster.ca), loses=lambda *_: False, refuses=refuses) as to:
         running = beside({"guard": webhook.settings}, through=to.url)
