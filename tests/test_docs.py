@@ -14,8 +14,7 @@ from quorate.lint.check import Text, check
 from quorate.lint.finding import Severity
 from quorate.lint.manifests import Options
 from quorate.shell.configuration import config, profiles
-from tests.paths import ROOT
-from tests.test_tidy import tracked
+from tests.paths import ROOT, tracked
 from tools.site.hooks import PAGES
 
 DOCS = ROOT / "docs"

@@ -2,18 +2,13 @@
 
 import ast
 import re
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.paths import ROOT, tracked
+
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
-
-
-def tracked(*patterns: str) -> list[Path]:
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in names.splitlines() if (ROOT / name).is_file()]
 
 
 def test_no_function_is_longer_than_a_screen():
@@ -39,6 +34,28 @@ def test_every_module_says_what_it_is_for():
         if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
     ]
     assert not silent
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """Give the modules that a file imports, and the names that it takes from them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (one.name for one in node.names)
+
+
+def test_no_module_of_tests_is_imported():
+    """What several tests need is in a module that has no tests: edits of tests stay there."""
+    not_yet = (ROOT / "tests/e2e", ROOT / "bench")  # these still do it
+    importing = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in tracked("*.py")
+        if not any(path.is_relative_to(one) for one in not_yet)
+        for name in imported_by(path)
+        if name.rpartition(".")[2].startswith("test_")
+    ]
+    assert not importing
 
 
 def test_nothing_is_left_behind():

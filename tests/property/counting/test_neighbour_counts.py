@@ -21,13 +21,12 @@ from quorate.core.model import (
     policy,
 )
 from tests.property.seeds import drawn
-from tests.unit.core.counted import selectors_in_use
+from tests.unit.core.counted import held_in, selectors_in_use
 
 NAMESPACES = ("red", "blue", "grey")
 KEYS = ("app", "rev", "tier")
 VALUES = ("a", "b", "c")
 SORTS = ("In", "In", "In", "NotIn", "Exists", "DoesNotExist")
-NOT_KEPT_BY_USE = ("log", "_changed", "namespaces")
 seeds = st.integers(0, 2**32)
 
 
@@ -295,18 +294,6 @@ def check_sizes(town):
                 assert counts._filled == filled
                 assert filled * policy.COUNT_ENTRY_CELLS * 4 >= len(counts.array)
     assert set(neighbours._views) <= kept
-
-
-def held_in(thing):
-    """Return how many entries are in the containers of an object, and of the objects in it."""
-    if isinstance(thing, dict):
-        return len(thing) + sum(map(held_in, thing.values()))
-    if isinstance(thing, list | set | tuple | frozenset):
-        return len(thing) + sum(map(held_in, thing))
-    if not type(thing).__module__.startswith("quorate.core.cluster"):
-        return 0
-    names = [*getattr(type(thing), "__slots__", ()), *getattr(thing, "__dict__", ())]
-    return sum(held_in(getattr(thing, name)) for name in names if name not in NOT_KEPT_BY_USE)
 
 
 @drawn(150)

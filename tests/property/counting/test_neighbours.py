@@ -7,9 +7,8 @@ import pytest
 
 from quorate.core.cluster.labels.neighbours import Column
 from quorate.core.model import SpreadConstraint, all_of
-from tests.property.counting.test_neighbour_counts import held_in
 from tests.property.worlds.running import some_worlds
-from tests.unit.core.counted import columns_that_count, selectors_in_use
+from tests.unit.core.counted import columns_that_count, held_in, selectors_in_use
 
 
 def selects(selector, pod, namespaces):

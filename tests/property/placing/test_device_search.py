@@ -13,6 +13,7 @@ from tests.property.plain_allocator import Plain
 from tests.property.seeds import SEED, times
 from tests.unit.core.device_world import (
     DRIVER,
+    Nodes2,
     choice,
     device,
     first_of,
@@ -21,7 +22,6 @@ from tests.unit.core.device_world import (
     request,
     spec,
 )
-from tests.unit.core.devices.test_device_allocator import Nodes2
 
 MODEL, RACK = f"{DRIVER}/model", f"{DRIVER}/rack"
 

@@ -16,10 +16,9 @@ from quorate.core.place.greedy import Demand
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
-from tests.property.placing.test_packing import node
 from tests.property.seeds import drawn, seeds
 from tests.property.worlds.shapes import POD_LABELS
-from tests.unit.core.random_terms import random_terms
+from tests.unit.core.random_terms import random_node, random_terms
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 
@@ -45,7 +44,7 @@ def member_terms(chance):
 
 def world(chance):
     cluster = Cluster(("quorate",))
-    nodes = [node(chance, number) for number in range(chance.randint(2, 5))]
+    nodes = [random_node(chance, number) for number in range(chance.randint(2, 5))]
     for one in nodes:
         cluster.apply(NodeChanged(one))
     for number in range(chance.choice([0, 0, 2])):

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodSpec
+from quorate.core.model import Pod, PodSpec
 from quorate.core.model.changes import NodeChanged, PodChanged
 from quorate.core.place.packing.pack import _pack_one_by_one, constrain_one_another, pack
 from quorate.core.room.room import Room
@@ -15,23 +15,12 @@ from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.property.seeds import drawn, seeds
 from tests.property.worlds.shapes import POD_LABELS
-from tests.unit.core.random_terms import random_terms
+from tests.unit.core.random_terms import random_node, random_terms
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import TEAM
 
 packings = st.sampled_from(["most-allocated", "least-allocated"])
 OWN = pods(app="web")
-
-
-def node(chance, number):
-    labels = {"host": f"h{number}", "zone": chance.choice("abc"), "rack": chance.choice("xyzuv")}
-    kept = sorted(name for name in labels if chance.random() < 0.9)
-    return Node(
-        f"n{number}",
-        (("cpu", chance.randint(0, 6)), ("pods", chance.randint(1, 6))),
-        tuple((name, labels[name]) for name in kept),
-        unschedulable=chance.random() < 0.1,
-    )
 
 
 def own_terms(chance):
@@ -52,7 +41,7 @@ def own_terms(chance):
 def world(chance):
     """A cluster with running pods, and a room; return the class of the pods to place too."""
     cluster = Cluster(("quorate",))
-    nodes = [node(chance, number) for number in range(chance.randint(1, 9))]
+    nodes = [random_node(chance, number) for number in range(chance.randint(1, 9))]
     for one in nodes:
         cluster.apply(NodeChanged(one))
     for number in range(chance.choice([0, 2, 5])):

@@ -15,7 +15,7 @@ from quorate.core.room.devices.cel.names import CelError, tokens_of
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.cel.text import rewrite
 from tests.property.seeds import SEED, times
-from tests.unit.core.devices.test_cel import TRAITS, A, C
+from tests.unit.core.devices.traits import TRAITS, A, C
 
 WORDS = f"""( ) [ ] {{ }} , . : ? ! - + * / % == != < <= && || in .? [? true false null 0 1 -1
 9223372036854775807 1u 0x10 1.5 1e300 "" "a" 'b' r"\\w{{5}}" b"x" "[a" ''' "1.2.3" "1Gi" device

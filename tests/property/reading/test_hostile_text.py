@@ -35,7 +35,7 @@ from quorate.shell.survey import Leader
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.outage import summary
 from quorate.shell.watch.unavailable import unavailable_because
-from tests.property.reading.test_pod_decoding import GANG, NODE, POD, paths, with_value
+from tests.property.reading.full_objects import GANG, NODE, POD, paths, with_value
 from tests.property.seeds import drawn
 
 NOW_S = 1_700_000_000.0

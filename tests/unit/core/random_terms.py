@@ -1,6 +1,6 @@
-"""Random affinity, anti-affinity and spread for properties, as fields of a PodSpec."""
+"""Random nodes, and random affinity, anti-affinity and spread as fields of a PodSpec."""
 
-from quorate.core.model import LabelSelector
+from quorate.core.model import LabelSelector, Node
 from tests.unit.core.terms import apart, labels, near, pods, pulled, spread
 from tests.unit.core.world import TEAM
 
@@ -39,3 +39,14 @@ def random_terms(chance):
 def own_selector(chance):
     """A selector that often selects the pod itself."""
     return pods(app=chance.choice(["web", "db"]))
+
+
+def random_node(chance, number):
+    labels = {"host": f"h{number}", "zone": chance.choice("abc"), "rack": chance.choice("xyzuv")}
+    kept = sorted(name for name in labels if chance.random() < 0.9)
+    return Node(
+        f"n{number}",
+        (("cpu", chance.randint(0, 6)), ("pods", chance.randint(1, 6))),
+        tuple((name, labels[name]) for name in kept),
+        unschedulable=chance.random() < 0.1,
+    )

@@ -275,6 +275,14 @@ class World:
         return int(self.cluster.nodes.used(row)[column])
 
 
+def world(nodes=1, *, cpu=8, **policy) -> World:
+    """Return a world of alike nodes n0, n1, ..."""
+    w = World(**policy)
+    for index in range(nodes):
+        w.node(f"n{index}", cpu=cpu)
+    return w
+
+
 def binds_of(plan: Plan) -> list[Bind]:
     return [bind for gang in plan.gangs for bind in gang.binds]
 

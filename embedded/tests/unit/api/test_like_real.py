@@ -5,7 +5,7 @@ import copy
 import pytest
 from multidict import MultiDict
 
-from embedded.tests.unit.api.test_api import World, refused
+from embedded.tests.unit.api.api_world import World, refused
 from pocketkube.api.binding import bind
 from pocketkube.api.eviction import evict
 from pocketkube.api.scale import scale_of

@@ -5,7 +5,7 @@ import pytest
 from quorate.core.cluster.nodes.encoding import PodClasses, Resources
 from quorate.core.model import Owner, PodSpec, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from tests.unit.core.gangs.test_held_slots import held, lose
+from tests.unit.core.held_world import held, lose
 from tests.unit.core.world import World, key
 
 

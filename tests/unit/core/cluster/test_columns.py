@@ -11,7 +11,7 @@ from quorate.core.model.devices import ContainerDevices
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.reasons import Reason
 from tests.unit.core.device_world import device, gpu_class, on
-from tests.unit.core.gangs.test_held_slots import lose
+from tests.unit.core.held_world import lose
 from tests.unit.core.world import GPU, World
 
 ODD = "example.com/x"

@@ -16,15 +16,9 @@ from quorate.core.model.changes import (
 )
 from quorate.core.model.journal import entry_of
 from quorate.core.model.reasons import GangState, Reason
-from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names
+from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names, world
 
 REFUSED = fail(BindFailure.REFUSED)
-
-
-def world(cpu=8, **policy):
-    w = World(**policy)
-    w.node("n0", cpu=cpu)
-    return w
 
 
 def test_a_stale_pod_without_node_does_not_undo_its_bind():

@@ -7,8 +7,8 @@ from quorate.core.model.changes import DialectServed, KindServed, ObjectChanged
 from quorate.core.model.devices import ContainerDevices, DeviceClass
 from quorate.core.model.profile import Profile
 from quorate.core.model.reasons import Reason
-from tests.unit.core.preempt.test_preemption import cleared, full, high
-from tests.unit.core.preempt.test_preemption import world as preempting
+from tests.unit.core.preemption_world import cleared, full, high
+from tests.unit.core.preemption_world import world as preempting
 from tests.unit.core.terms import apart, labels, pods
 from tests.unit.core.world import SIGS, World
 

@@ -6,7 +6,7 @@ import pytest
 
 from quorate.core.cluster.devices.pools import SharedTraits
 from quorate.core.model import policy
-from quorate.core.model.devices import Capacity, DeviceTraits
+from quorate.core.model.devices import DeviceTraits
 from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel import cost as cel_cost
 from quorate.core.room.devices.cel.expressions import Expressions
@@ -14,20 +14,7 @@ from quorate.core.room.devices.cel.names import names_only
 from quorate.core.room.devices.cel.programs import Broken, Library, Program
 from quorate.core.room.devices.cel.text import rewrite
 from tests.unit.core.device_world import attribute
-
-TRAITS = DeviceTraits(
-    "dra.example.com",
-    (
-        attribute("cores", 5),
-        attribute("kind", "x"),
-        attribute("other.example.com/ok", True),
-        attribute("uuid", "u-1"),
-        attribute("v", "1.2.3-rc.1"),
-    ),
-    (Capacity("memory", "10Gi"),),
-)
-A = 'device.attributes["dra.example.com"]'
-C = 'device.capacity["dra.example.com"]'
+from tests.unit.core.devices.traits import TRAITS, A, C
 
 
 def ask(expression: str) -> bool | Broken:

@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.cluster.cluster import Cluster
-from quorate.core.model import Node, Pod, PodSpec, Taint, Toleration
-from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
-from quorate.core.model.devices import Capacity, Nodes, PodClaim
+from quorate.core.model import Taint, Toleration
+from quorate.core.model.changes import ObjectChanged
+from quorate.core.model.devices import Capacity, Nodes
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.room import Room
-from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
     DRIVER,
-    TEAM,
+    Nodes2,
     choice,
     claim,
     device,
@@ -30,53 +27,6 @@ from tests.unit.core.device_world import (
 BIG = f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("40Gi"))'
 MODEL_A = f'device.attributes["{DRIVER}"].model == "a"'
 MODEL = f"{DRIVER}/model"
-
-
-class Nodes2:
-    """A cluster with nodes n0 and n1 in zones a and b, and whatever objects a test names."""
-
-    def __init__(self, *objects):
-        self.cluster = Cluster(["quorate"])
-        for name, where in (("n0", "a"), ("n1", "b")):
-            allocatable = (("cpu", 8000), ("pods", 110))
-            self.tell(NodeChanged(Node(name, allocatable, (("zone", where),))))
-        for one in (gpu_class(), *objects):
-            self.tell(ObjectChanged(one))
-
-    def tell(self, change):
-        self.cluster.apply(change)
-
-    def ask(self, *specs):
-        """Return the class of a pod with one claim for each spec, and a room."""
-        pod_claims = []
-        for index, what in enumerate(specs):
-            self.tell(ObjectChanged(claim(f"c{index}", what, owner="uid")))
-            pod_claims.append(PodClaim(f"c{index}", f"c{index}", own=True))
-        pod = Pod("uid", TEAM, "p", "quorate", PodSpec(), device_claims=tuple(pod_claims))
-        self.tell(PodChanged(pod))
-        base = self.cluster.classes.of(PodSpec())
-        ask = self.cluster.device_needs.of(pod)
-        return self.cluster.classes.variant(base, frozenset(), device_needs=ask), self.room()
-
-    def room(self):
-        return Room(self.cluster.snapshot(), RuleCache())
-
-    def given(self, *specs, node="n0"):
-        """Return the devices of each claim on the node, None, or what is broken."""
-        pod_class, room = self.ask(*specs)
-        row = self.cluster.nodes.rows[node]
-        _, [found] = room.device_room.for_one_pod(pod_class.device_needs, np.array([row]))
-        if found is None or isinstance(found, Broken):
-            return found
-        assert room.device_room.take(pod_class.id, pod_class.device_needs, [row], [node])
-        given = room.device_room.pop_allocations(pod_class.id, row)
-        return [[one.device.name for one in allocation.devices] for _, allocation in given]
-
-    def slots(self, what):
-        """Return how many pods with such a claim each node takes."""
-        pod_class, room = self.ask(what)
-        rows = [self.cluster.nodes.rows[name] for name in ("n0", "n1")]
-        return pod_slots(pod_class, room)[rows].tolist()
 
 
 def two(**more):

@@ -26,53 +26,17 @@ from tests.unit.core.device_world import (
     claim,
     device,
     first_of,
+    gang,
+    given,
     gpu_class,
+    gpu_world,
     on,
     request,
     spec,
+    written,
     zone,
 )
 from tests.unit.core.world import World, binds_of, key
-
-
-def gpu_world(*counts: int) -> World:
-    """One node for each count, with so many devices."""
-    w = World()
-    w.observe(ObjectChanged(gpu_class('device.driver == "gpu.example.com"')))
-    for index, count in enumerate(counts):
-        w.node(f"n{index}")
-        w.observe(ObjectChanged(on(f"n{index}", *(device(f"d{i}") for i in range(count)))))
-    return w
-
-
-def gang(w: World, name: str, count: int, what=None):
-    key = w.object(name, count)
-    for index in range(count):
-        pod = f"{name}-{index}"
-        w.observe(ObjectChanged(claim(f"{pod}-gpu", what, owner=f"uid-{pod}")))
-        w.pod(pod, key, device_claims=(PodClaim("gpu", f"{pod}-gpu", own=True),))
-    return key
-
-
-def given(plan) -> list[str]:
-    return sorted(
-        str(one.device)
-        for bind in binds_of(plan)
-        for give in bind.gives
-        for one in (give.allocation.devices if give.allocation else ())
-    )
-
-
-def written(w: World, plan) -> None:
-    """The API server has what the plan writes into claims, and the watch says so."""
-    for bind in binds_of(plan):
-        for give in bind.gives:
-            before = w.cluster.devices.claims["team", give.claim]
-            users = (*before.reserved_for, bind.uid)
-            now = replace(before, version="2", reserved_for=users)
-            if give.allocation is not None:
-                now = replace(now, allocation=give.allocation)
-            w.observe(ObjectChanged(now))
 
 
 def test_each_member_gets_devices_of_its_own():

@@ -15,26 +15,18 @@ from quorate.core.room.devices.device_room import DeviceRoom
 from quorate.core.rules.devices import dynamic_resources
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
+    Nodes2,
     choice,
     claim,
     device,
     first_of,
     gpu_class,
+    many,
     on,
     request,
     spec,
 )
-from tests.unit.core.devices.test_device_allocator import Nodes2
 from tests.unit.core.world import TEAM, World
-
-
-def many(count: int, **more):
-    """A pool of the node's in slices of a hundred devices."""
-    each = [range(first, min(first + 100, count)) for first in range(0, count, 100)]
-    return [
-        on("n0", *(device(f"d{i}", **more) for i in some), name=f"s{n}", slices=len(each))
-        for n, some in enumerate(each)
-    ]
 
 
 def below_at_above(bound: int) -> list[tuple[int, bool]]:

@@ -15,17 +15,19 @@ from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.device_room import DeviceRoom
 from tests.unit.core.device_world import (
     DRIVER,
+    Nodes2,
     claim,
     device,
+    gang,
     gpu_class,
+    gpu_world,
     on,
     reached_by,
     request,
     spec,
+    written,
     zone,
 )
-from tests.unit.core.devices.test_device_allocator import Nodes2
-from tests.unit.core.devices.test_device_gangs import gang, gpu_world, written
 from tests.unit.core.world import TEAM
 
 ROWS = np.arange(2)

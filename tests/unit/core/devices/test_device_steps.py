@@ -7,9 +7,17 @@ from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
-from tests.unit.core.device_world import DRIVER, device, on, reached_by, request, spec, zone
-from tests.unit.core.devices.test_device_allocator import Nodes2
-from tests.unit.core.devices.test_device_limits import many
+from tests.unit.core.device_world import (
+    DRIVER,
+    Nodes2,
+    device,
+    many,
+    on,
+    reached_by,
+    request,
+    spec,
+    zone,
+)
 
 UUID = f'device.attributes["{DRIVER}"].uuid'
 

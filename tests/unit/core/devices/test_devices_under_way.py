@@ -13,9 +13,8 @@ from quorate.core.model.changes import (
     PodBound,
 )
 from quorate.core.model.devices import GivenDevice, PodClaim
-from tests.unit.core.device_world import TEAM, claim
-from tests.unit.core.devices import test_special_claims as special
-from tests.unit.core.devices.test_device_gangs import gang, given, gpu_world
+from tests.unit.core.device_world import TEAM, claim, gang, given, gpu_world
+from tests.unit.core.devices import special_claims as special
 from tests.unit.core.world import binds_of, fail
 
 SHARED = TEAM, "shared"
@@ -133,7 +132,7 @@ def test_a_claim_that_is_gone_keeps_nothing_whatever_is_under_way(again):
 
 def special_world():
     """A pod whose claim is made for it, and its plan; another pod wants the one device too."""
-    w = special.gpu_world(1)
+    w = special.backed_world(1)
     w.gang("job", 1, **special.asks(1))
     plan = w.decide()
     w.gang("other", 1, **special.asks(1))

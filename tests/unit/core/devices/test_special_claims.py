@@ -4,51 +4,15 @@ from msgspec.structs import replace
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.cluster.devices.special_claims import SpecialRequest, claim_name, requests_of
-from quorate.core.model import ResourceClaim
 from quorate.core.model.changes import BindFailed, BindFailure, ObjectChanged, ObjectGone
-from quorate.core.model.devices import ClaimSpec, ContainerDevices, RequestMapping
-from tests.unit.core.device_world import device, gpu_class, on
+from quorate.core.model.devices import ContainerDevices, RequestMapping
+from tests.unit.core.device_world import device, on
+from tests.unit.core.devices.special_claims import BACKS, RESOURCE, asks, backed_world, gives, made
 from tests.unit.core.world import TEAM, World, binds_of
-
-RESOURCE = "example.com/gpu"
-
-
-def backed() -> ObjectChanged:
-    return ObjectChanged(replace(gpu_class("true"), extended=RESOURCE))
-
-
-def gpu_world(*counts: int) -> World:
-    """One node for each count, with so many devices; no node lists the resource."""
-    w = World()
-    w.observe(backed())
-    for index, count in enumerate(counts):
-        w.node(f"n{index}")
-        w.observe(ObjectChanged(on(f"n{index}", *(device(f"d{i}") for i in range(count)))))
-    return w
-
-
-def asks(count: int) -> dict:
-    container = ContainerDevices("c", brief=False, requests=((RESOURCE, count, 1),))
-    return {"requests": {RESOURCE: count}, "spec": {"extended": (container,)}}
-
-
-def gives(plan) -> dict[str, list[str]]:
-    return {
-        bind.name: [str(one.device) for give in bind.gives for one in give.allocation.devices]
-        for bind in binds_of(plan)
-    }
-
-
-def made(w: World, pod: str, *, devices=None) -> ResourceClaim:
-    """The claim of an earlier attempt is there."""
-    found = ResourceClaim(
-        TEAM, claim_name(w.pods[pod]), "c", "7", ClaimSpec(), owner_uid=f"uid-{pod}", special=True
-    )
-    return replace(found, allocation=devices)
 
 
 def test_each_pod_of_a_gang_gets_a_claim_of_its_own_with_devices_of_its_own():
-    w = gpu_world(2, 2)
+    w = backed_world(2, 2)
     w.gang("job", 2, **asks(2))
     plan = w.decide()
     found = gives(plan)
@@ -63,7 +27,7 @@ def test_each_pod_of_a_gang_gets_a_claim_of_its_own_with_devices_of_its_own():
 
 
 def test_a_gang_for_which_there_are_too_few_devices_waits_until_there_are():
-    w = gpu_world(2, 1)
+    w = backed_world(2, 1)
     key = w.gang("job", 2, **asks(2))
     assert w.cycle() == {}
     assert "none" not in w.why(key).message
@@ -72,7 +36,7 @@ def test_a_gang_for_which_there_are_too_few_devices_waits_until_there_are():
 
 
 def test_what_one_plan_took_is_missing_to_the_next():
-    w = gpu_world(1)
+    w = backed_world(1)
     w.gang("first", 1, **asks(1))
     w.gang("second", 1, **asks(1))
     assert len(w.cycle()) == 1
@@ -80,7 +44,7 @@ def test_what_one_plan_took_is_missing_to_the_next():
 
 
 def test_a_node_that_lists_the_resource_gives_it_as_ever():
-    w = gpu_world(1)
+    w = backed_world(1)
     w.node("n1", **{RESOURCE: 1})
     w.gang("job", 2, **asks(1))
     plan = w.decide()
@@ -94,12 +58,12 @@ def test_a_class_that_comes_later_wakes_the_pods_that_it_concerns():
     key = w.gang("job", 1, **asks(1))
     assert w.cycle() == {}
     assert "example.com/gpu" in w.why(key).message
-    w.observe(backed())
+    w.observe(ObjectChanged(BACKS))
     assert w.cycle() == {"job-0": "n0"}
 
 
 def test_a_claim_that_is_left_over_is_deleted_before_the_pod_is_tried_again():
-    w = gpu_world(1)
+    w = backed_world(1)
     w.gang("job", 1, **asks(1))
     left = made(w, "job-0")
     w.observe(ObjectChanged(left))
@@ -112,7 +76,7 @@ def test_a_claim_that_is_left_over_is_deleted_before_the_pod_is_tried_again():
 
 
 def test_devices_of_a_bind_that_failed_are_free_again():
-    w = gpu_world(1)
+    w = backed_world(1)
     w.gang("job", 1, **asks(1))
     plan = w.decide()
     (bind,) = binds_of(plan)
@@ -123,7 +87,7 @@ def test_devices_of_a_bind_that_failed_are_free_again():
 
 
 def test_devices_are_counted_once_when_the_claim_is_there():
-    w = gpu_world(2)
+    w = backed_world(2)
     w.gang("job", 1, **asks(1))
     plan = w.decide()
     ((give,),) = [bind.gives for bind in binds_of(plan)]
@@ -135,7 +99,7 @@ def test_devices_are_counted_once_when_the_claim_is_there():
 
 
 def test_verification_misses_a_claim_that_nobody_makes():
-    w = gpu_world(1)
+    w = backed_world(1)
     w.gang("job", 1, **asks(1))
     (gang,) = w.scheduler.decide(w.now_s).gangs
     assert verify_gang(gang, w.cluster) == []

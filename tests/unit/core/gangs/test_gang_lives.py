@@ -12,12 +12,10 @@ from quorate.core.model.changes import (
     PodChanged,
 )
 from quorate.core.model.journal import Journal, entry_of, is_older
-from tests.unit.core.gangs.test_gang_meaning import world
-from tests.unit.core.gangs.test_held_slots import full_world, lose
-from tests.unit.core.gangs.test_recovery import GRACE_S
-from tests.unit.core.world import LABELS, VOLCANO, World, binds_of, fail, key, names
+from tests.unit.core.gangs.recovery_world import GRACE_S, JOB
+from tests.unit.core.held_world import full_world, lose
+from tests.unit.core.world import LABELS, VOLCANO, World, binds_of, fail, key, names, world
 
-JOB = "x-k8s/team/job"
 OLD = {"phase": "Failed", "node": "n0", "attempt": "old-1", "attempt_size": 2}
 NEW = {"phase": "Running", "node": "n0", "attempt": "new-1", "attempt_size": 2}
 NEVER_WROTE = Journal("old", 1, (), ("new",))

@@ -5,14 +5,7 @@ import pytest
 from quorate.core.model import Membership, Owner
 from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import GangState, Reason
-from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, accept, binds_of, fail, key
-
-
-def world(cpu=8, nodes=1, **policy):
-    made = World(**policy)
-    for index in range(nodes):
-        made.node(f"n{index}", cpu=cpu)
-    return made
+from tests.unit.core.world import LABELS, VOLCANO, X_K8S, World, accept, binds_of, fail, key, world
 
 
 def test_nothing_starts_while_fewer_members_exist_than_min():

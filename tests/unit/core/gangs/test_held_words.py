@@ -1,6 +1,6 @@
 """Who waits is told of what is held, and told anew when that is different."""
 
-from tests.unit.core.gangs.test_held_slots import full_world, lose, replace
+from tests.unit.core.held_world import full_world, lose, replace
 from tests.unit.core.world import binds_of, key
 
 

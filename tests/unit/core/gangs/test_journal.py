@@ -6,10 +6,9 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.changes import BindFailed, BindFailure, JournalFound
 from quorate.core.model.journal import Journal, journal_of
-from tests.unit.core.gangs.test_recovery import GRACE_S, left_behind, world
+from tests.unit.core.gangs.recovery_world import GRACE_S, JOB, left_behind, open_in, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 
-JOB = "x-k8s/team/job"
 REFUSED = fail(BindFailure.REFUSED)
 
 
@@ -90,10 +89,6 @@ def test_a_journal_that_would_not_fit_into_an_annotation_says_so():
     many = [key(f"{n}-{'g' * 60}") for n in range(policy.OPEN_BYTES_MAX // 60)]
     assert journal_of("a", 1, few).open == ("x-k8s/team/" + "g" * 60,)
     assert journal_of("a", 1, many).open is None
-
-
-def open_in(w: World) -> tuple[str, ...] | None:
-    return w.scheduler.journal().open
 
 
 def test_a_gang_is_open_from_its_plan_until_it_has_started():

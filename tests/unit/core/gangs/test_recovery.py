@@ -4,25 +4,8 @@ import msgspec
 
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import GangState, Reason
+from tests.unit.core.gangs.recovery_world import GRACE_S, OURS, left_behind, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
-
-GRACE_S = 3.0
-OURS = {"attempt": "dead-1", "attempt_size": 4}
-
-
-def left_behind(w: World, bound: int, *, pods=4, min_count=4, **of_bound):
-    """A gang of which a leader that is gone had bound some; the others wait."""
-    gang = w.object("job", min_count)
-    for index in range(pods):
-        more = {**OURS, **of_bound, "node": "n0", "phase": "Running"} if index < bound else {}
-        w.pod(f"job-{index}", gang, **more)
-    return gang
-
-
-def world(cpu: int) -> World:
-    w = World(recovery_s=GRACE_S)
-    w.node("n0", cpu=cpu)
-    return w
 
 
 def test_the_rest_of_a_gang_is_bound_at_once_when_it_fits():

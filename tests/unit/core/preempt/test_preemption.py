@@ -6,36 +6,9 @@ from quorate.core.check.invariants import check_all
 from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
 from quorate.core.model.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.model.plan import Victim
-from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.selecting_objects import PodDisruptionBudget
+from tests.unit.core.preemption_world import cleared, full, high, world
 from tests.unit.core.world import TEAM, World, gangs_tried, names
-
-NAMES = ("quorate", "kube")
-
-
-def world(**policy) -> World:
-    profiles = (("kube", KUBE_SCHEDULER),)
-    return World(scheduler_names=NAMES, profiles=profiles, **policy)
-
-
-def full(w: World, *pods: str, node="n0", priority=0, cpu=1, **more) -> None:
-    """Let pods of 1 cpu run on a node that has just room for them."""
-    w.node(node, cpu=len(pods) * cpu)
-    for index, name in enumerate(pods):
-        started = f"2026-01-01T00:00:{index:02d}Z"
-        w.running(name, node, priority=priority, start_time=started, cpu=cpu, **more)
-
-
-def high(w: World, name="high", *, cpu=1, priority=100, **more):
-    return w.pod(name, scheduler="kube", cpu=cpu, priority=priority, **more)
-
-
-def cleared(w: World, after_s=0.0) -> list[tuple[str, str, list[str]]]:
-    """Decide; return each pod that is promised room, the node, and its victims."""
-    plan = w.decide(after_s)
-    assert w.scheduler.verified(plan) == (plan, [])
-    w.settle(plan)
-    return [(one.name, one.node, sorted(names(one.victims))) for one in plan.preemptions]
 
 
 def test_the_youngest_of_the_least_important_go_and_the_pod_waits_for_them():

@@ -5,13 +5,7 @@ import pytest
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model.changes import BindFailure
 from quorate.core.queue.ordering import order_key
-from tests.unit.core.world import LABELS, X_K8S, World, fail, key
-
-
-def world(cpu=2):
-    w = World()
-    w.node("n0", cpu=cpu)
-    return w
+from tests.unit.core.world import LABELS, X_K8S, World, fail, key, world
 
 
 @pytest.mark.parametrize(
@@ -24,14 +18,14 @@ def world(cpu=2):
     ],
 )
 def test_priority_comes_before_age(older, newer, first):
-    w = world()
+    w = world(cpu=2)
     w.gang("newer", 2, dialect=LABELS, **newer)
     w.gang("older", 2, dialect=LABELS, **older)
     assert set(w.cycle()) == {f"{first}-0", f"{first}-1"}
 
 
 def test_the_age_of_a_gang_with_an_object_is_the_objects():
-    w = world()
+    w = world(cpu=2)
     w.gang("a-late", 2, gang_spec={"created_s": 20.0}, created_s=1.0)
     w.gang("b-early", 2, gang_spec={"created_s": 10.0}, created_s=5.0)
     assert set(w.cycle()) == {"b-early-0", "b-early-1"}

@@ -20,30 +20,8 @@ from quorate.core.turn import cycle
 from quorate.core.turn.defects import Defects
 from quorate.core.turn.planning import Planner
 from quorate.core.words import explain
-from tests.unit.core.world import World, fail, key, names
-
-
-class Planted(Exception):  # noqa: N818  it stands for any defect
-    """A defect that a test plants."""
-
-
-def world(nodes=4, cpu=8):
-    w = World()
-    for index in range(nodes):
-        w.node(f"n{index}", cpu=cpu)
-    return w
-
-
-def fails_for(patch, owner, name, is_poison):
-    """Let a function raise when one of its arguments is poison."""
-    real = getattr(owner, name)
-
-    def planted(*arguments, **named):
-        if any(is_poison(one) for one in (*arguments, *named.values())):
-            raise Planted("planted")
-        return real(*arguments, **named)
-
-    patch.setattr(owner, name, planted)
+from tests.unit.core.turn.defects import Planted, fails_for
+from tests.unit.core.world import World, fail, key, names, world
 
 
 def is_gang(name):
@@ -51,7 +29,7 @@ def is_gang(name):
 
 
 def test_a_gang_that_planning_fails_on_costs_no_other_gang_its_turn(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     for name in ("bad", "good", "other"):
         w.gang(name, 2)
     fails_for(monkeypatch, cycle, "members_of", is_gang("bad"))
@@ -70,7 +48,7 @@ def test_a_gang_that_planning_fails_on_costs_no_other_gang_its_turn(monkeypatch)
 def test_what_is_set_aside_is_tried_again_ever_later_and_starts_when_the_defect_is_gone(
     monkeypatch,
 ):
-    w = world()
+    w = world(nodes=4)
     w.gang("bad", 2)
     with monkeypatch.context() as patch:
         fails_for(patch, cycle, "members_of", is_gang("bad"))
@@ -126,7 +104,7 @@ def test_an_object_is_taken_in_again_when_its_time_has_come(monkeypatch):
 
 
 def test_the_outcome_of_a_bind_that_met_a_defect_is_not_lost(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("job", 2)
     plan = w.decide()
     with monkeypatch.context() as patch:
@@ -139,7 +117,7 @@ def test_the_outcome_of_a_bind_that_met_a_defect_is_not_lost(monkeypatch):
 
 
 def test_the_journal_of_the_previous_leader_is_read_again_at_once_after_a_defect(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     journal, left = Journal("before", 1, None), [1]
 
     def planted(cluster, change):
@@ -155,7 +133,7 @@ def test_the_journal_of_the_previous_leader_is_read_again_at_once_after_a_defect
 
 
 def test_binds_under_way_are_kept_when_the_state_is_built_again():
-    w = world()
+    w = world(nodes=4)
     w.gang("job", 2)
     plan = w.decide()
     w.scheduler._rebuild()
@@ -167,7 +145,7 @@ def test_binds_under_way_are_kept_when_the_state_is_built_again():
 
 
 def test_a_plan_that_cannot_be_checked_is_not_sent(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("bad", 2)
     w.gang("good", 2)
     plan = w.scheduler.decide(w.now_s)
@@ -195,7 +173,7 @@ def test_an_explanation_that_fails_is_said_to_have_failed_and_the_others_are_mad
 
 
 def test_a_failing_assertion_of_a_plan_drops_that_plan_alone(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("bad", 2)
     w.gang("good", 2)
     fails_for(
@@ -214,7 +192,7 @@ def test_a_failing_assertion_of_a_plan_drops_that_plan_alone(monkeypatch):
 
 @pytest.mark.parametrize("stage", ["step", "_take_news"])
 def test_a_defect_in_what_comes_before_planning_costs_one_decision(monkeypatch, stage):
-    w = world()
+    w = world(nodes=4)
     w.gang("job", 2)
     with monkeypatch.context() as patch:
         from quorate.core.lifecycle.advancing import Advance
@@ -248,7 +226,7 @@ def test_what_is_due_is_sent_although_a_defect_keeps_all_else_from_being_decided
 
 
 def test_after_a_restart_the_same_poison_is_set_aside_before_anybody_waits_for_it(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     for name in ("a-bad", "b-good"):
         w.gang(name, 2)
     fails_for(monkeypatch, cycle, "members_of", is_gang("a-bad"))
@@ -260,7 +238,7 @@ def test_after_a_restart_the_same_poison_is_set_aside_before_anybody_waits_for_i
 
 
 def test_poison_that_changes_all_the_time_is_not_tried_at_each_change(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("bad", 1)
     tries = []
     real = cycle.members_of
@@ -281,7 +259,7 @@ def test_poison_that_changes_all_the_time_is_not_tried_at_each_change(monkeypatc
 
 @pytest.mark.parametrize("odd", [1, 20])
 def test_many_odd_objects_at_once_have_the_state_built_again_twice_and_no_more(odd, monkeypatch):
-    w = world()
+    w = world(nodes=4)
     fails_for(monkeypatch, Cluster, "_class_of", lambda p: bool(getattr(p, "labels", ())))
     built = []
     build = Scheduler._rebuild
@@ -320,7 +298,7 @@ def test_a_pod_of_which_every_version_meets_a_defect_is_left_out_until_its_time_
 
 
 def test_a_gang_that_cannot_be_explained_keeps_one_sentence_until_it_is_tried_again(monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("bad", 9, cpu=8)
     w.decide()
     with monkeypatch.context() as patch:

@@ -10,8 +10,8 @@ from quorate.core.model.changes import BindFailure, BindingAdmitted, PodChanged
 from quorate.core.model.journal import entry_of
 from quorate.core.turn.applying import Applier
 from quorate.core.turn.defects import Defects
-from tests.unit.core.turn.test_containment import Planted, fails_for, world
-from tests.unit.core.world import accept, fail, key
+from tests.unit.core.turn.defects import Planted, fails_for, fails_once
+from tests.unit.core.world import accept, fail, key, world
 
 
 def test_a_pod_that_changes_to_poison_while_its_bind_is_under_way_keeps_its_room(monkeypatch):
@@ -96,7 +96,7 @@ def test_a_pod_whose_place_cannot_be_carried_over_keeps_its_room(of, monkeypatch
 
 
 def test_what_stands_in_for_a_pod_is_ever_simpler_and_at_last_nothing():
-    pod = world().make("a", cpu=1)
+    pod = world(nodes=4).make("a", cpu=1)
     defects, what = Defects("q"), ("pod", pod.uid)
     defects.set_aside(what, PodChanged(pod), Planted())
     seen = []
@@ -124,22 +124,9 @@ def test_a_pod_that_another_scheduler_is_binding_keeps_its_room_when_it_changes_
     assert w.cycle() == {"job-0": "n0"}
 
 
-def fails_once(patch, owner, name):
-    """Let the next call of a function raise."""
-    real, left = getattr(owner, name), [1]
-
-    def planted(*arguments, **named):
-        if left:
-            left.pop()
-            raise Planted("planted")
-        return real(*arguments, **named)
-
-    patch.setattr(owner, name, planted)
-
-
 @pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter", "_after_loss"])
 def test_a_pod_that_meets_a_defect_as_it_is_relabelled_counts_for_neither_gang(stage, monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("a", 1)
     plan = w.decide()
     b = w.object("b", 2)
@@ -157,7 +144,7 @@ def test_a_pod_that_meets_a_defect_as_it_is_relabelled_counts_for_neither_gang(s
 
 @pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter", "_after_loss"])
 def test_a_bound_pod_that_meets_a_defect_as_it_is_relabelled_is_adopted(stage, monkeypatch):
-    w = world()
+    w = world(nodes=4)
     w.gang("a", 1)
     w.cycle()
     b = w.object("b", 2)
@@ -173,7 +160,7 @@ def test_a_bound_pod_that_meets_a_defect_as_it_is_relabelled_is_adopted(stage, m
 
 @pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter"])
 def test_a_relabelled_pod_whose_bind_meets_a_defect_as_it_is_seen_is_adopted(stage, monkeypatch):
-    w = world()
+    w = world(nodes=4)
     a = w.gang("a", 1)
     plan = w.decide()
     b = w.object("b", 2)

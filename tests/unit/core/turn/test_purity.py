@@ -6,14 +6,7 @@ from quorate.core.model import GangSpec, Membership, Node, Pod, PodSpec
 from quorate.core.model.changes import GangChanged, NodeChanged, PodChanged
 from quorate.core.model.policy import Policy
 from quorate.core.turn.forking import fork
-from tests.unit.core.world import World, amounts, binds_of, key
-
-
-def world(cpu=4):
-    w = World()
-    for index in range(2):
-        w.node(f"n{index}", cpu=cpu)
-    return w
+from tests.unit.core.world import amounts, binds_of, key, world
 
 
 def hypothetical(pods, cpu=1000):
@@ -37,7 +30,7 @@ def hypothetical(pods, cpu=1000):
 
 
 def test_a_plan_that_is_not_applied_is_made_again_the_same():
-    w = world()
+    w = world(nodes=2, cpu=4)
     w.gang("job", 3)
     first, second = w.scheduler.plan(w.now_s), w.scheduler.plan(w.now_s)
     assert first.plan == second.plan
@@ -47,7 +40,7 @@ def test_a_plan_that_is_not_applied_is_made_again_the_same():
 
 @pytest.mark.parametrize(("pods", "starts"), [(8, True), (9, False)])
 def test_what_if_a_gang_came(pods, starts):
-    w = world()
+    w = world(nodes=2, cpu=4)
     plan = w.scheduler.whatif(hypothetical(pods), w.now_s)
     assert (len(binds_of(plan)) == pods) is starts
     assert key("dream") not in w.cluster.gangs
@@ -55,7 +48,7 @@ def test_what_if_a_gang_came(pods, starts):
 
 
 def test_what_if_a_node_came():
-    w = world()
+    w = world(nodes=2, cpu=4)
     w.gang("job", 9)
     assert w.cycle() == {}
     node = Node("dream", amounts(cpu=1, pods=10))
@@ -65,7 +58,7 @@ def test_what_if_a_node_came():
 
 
 def test_what_if_nodes_were_filled_one_after_the_other():
-    w = world()
+    w = world(nodes=2, cpu=4)
     w.pod("a", cpu=1)
     w.cycle()
     w.gang("job", 2)
@@ -75,7 +68,7 @@ def test_what_if_nodes_were_filled_one_after_the_other():
 
 
 def test_a_copy_decides_as_the_original_would_and_leaves_it_alone():
-    w = world()
+    w = world(nodes=2, cpu=4)
     w.gang("job", 3)
     w.gang("large", 50)
     other = fork(w.scheduler)

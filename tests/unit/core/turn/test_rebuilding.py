@@ -6,9 +6,9 @@ from quorate.core.check.invariants import check_all
 from quorate.core.model import Membership
 from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten, ObjectChanged
 from quorate.core.turn.applying import Applier
-from tests.unit.core.devices import test_special_claims as special
-from tests.unit.core.devices.test_device_gangs import gang, given, gpu_world, written
-from tests.unit.core.turn.test_containment_of_pods import fails_once
+from tests.unit.core.device_world import gang, given, gpu_world, written
+from tests.unit.core.devices import special_claims as special
+from tests.unit.core.turn.defects import fails_once
 from tests.unit.core.world import World, binds_of
 
 
@@ -76,7 +76,7 @@ def test_devices_that_were_written_into_a_claim_are_not_given_again_before_the_w
 
 
 def test_the_devices_of_a_claim_that_we_made_are_not_given_again_before_the_watch_tells():
-    w = special.gpu_world(1)
+    w = special.backed_world(1)
     w.gang("first", 1, **special.asks(1))
     plan = w.decide()
     [give] = binds_of(plan)[0].gives

@@ -1,70 +1,28 @@
 """Claims before binds: all of a gang's are written before one of its pods is bound."""
 
-import asyncio
 import json
-from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.model import Allocation, DeviceId, GangKey
+from quorate.core.model import Allocation
 from quorate.core.model.changes import BindFailed, BindFailure
-from quorate.core.model.devices import GivenDevice, RequestMapping
-from quorate.core.model.plan import Bind, GangBinds, Give, SpecialClaim, TakeBack
-from quorate.shell.commit.device_claims import DeviceClaims
-from quorate.shell.kube.client import KubeClient
-from tests.unit.shell.scripted_server import (
-    ManualClock,
-    ScriptedServer,
-    answer,
-    credentials_for,
-    refusal,
-    serving,
-    writer_of,
+from quorate.core.model.devices import RequestMapping
+from quorate.core.model.plan import Bind, Give, SpecialClaim, TakeBack
+from tests.unit.shell.commit.writing_claims import (
+    BIND,
+    GIVE,
+    GIVEN,
+    OTHER,
+    OURS,
+    after,
+    claim,
+    gang,
+    writing,
 )
-from tools.testing import HANGS_S
+from tests.unit.shell.scripted_server import answer, refusal
 
-GIVEN = Allocation((GivenDevice("r", DeviceId("d", "p", "gpu-0")),))
-GIVE = Give("team", "c0", "claim-uid", GIVEN)
-BIND = Bind("uid-0", "team", "g-0", "n0", gives=(GIVE,))
 PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
-
-
-def gang(*binds: Bind) -> GangBinds:
-    key = GangKey("team", "x-k8s", "g")
-    return GangBinds(key=key, attempt="a", size=len(binds), deadline_s=2000.0, binds=binds)
-
-
-def claim(status: dict | None = None, **meta):
-    return answer(
-        200,
-        {"metadata": {"uid": "claim-uid", "resourceVersion": "5", **meta}, "status": status or {}},
-    )
-
-
-@asynccontextmanager
-async def writing(*steps, may_write=lambda: True, told=None, clock=None):
-    bound: list = []
-    outcomes: list = []
-    async with (
-        serving(ScriptedServer(*steps)) as server,
-        KubeClient(credentials_for(server.url), write_connections_max=4) as client,
-    ):
-        claims = DeviceClaims(
-            writer_of(client, may_write),
-            bound.append,
-            outcomes.append,
-            on_written=told.append if told is not None else bytes,
-            clock=clock or ManualClock(),
-        )
-        yield claims, bound, outcomes, server
-
-
-async def after(claims: DeviceClaims) -> None:
-    """Wait until nothing is under way."""
-    async with asyncio.timeout(HANGS_S):
-        while claims._writes:
-            await asyncio.sleep(0.01)
 
 
 async def test_a_gang_without_claims_passes_through():
@@ -136,9 +94,6 @@ async def test_what_was_written_is_told_at_once_the_watch_may_be_late():
     assert [json.loads(raw)["metadata"]["resourceVersion"] for raw in told] == ["7"]
 
 
-OURS = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-0"}]}}}
-
-
 async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods():
     binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(GIVE,)) for i in range(3)]
     async with writing(claim(OURS), claim()) as (claims, bound, _, server):
@@ -149,9 +104,6 @@ async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods()
         assert body["metadata"] == {"uid": "claim-uid", "resourceVersion": "5"}
         assert "allocation" not in body["status"]
         assert len(bound) == 1
-
-
-OTHER = {"allocation": {"devices": {"results": [{"driver": "d", "pool": "p", "device": "gpu-9"}]}}}
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,7 @@ from msgspec.structs import replace
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.plan import GangBinds, TakeBack
 from quorate.core.model.policy import LATE_S
-from tests.unit.shell.commit.test_device_claims import (
-    BIND,
-    OTHER,
-    OURS,
-    after,
-    claim,
-    gang,
-    writing,
-)
+from tests.unit.shell.commit.writing_claims import BIND, OTHER, OURS, after, claim, gang, writing
 from tests.unit.shell.scripted_server import ManualClock, gone, refusal
 
 LOST = refusal(500, "InternalError", "etcdserver: request timed out")

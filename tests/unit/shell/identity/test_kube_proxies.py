@@ -14,11 +14,10 @@ from quorate.shell.kube.identity.credentials import KubeConfigError, credentials
 from tests.servers import close
 from tests.unit.shell.authority import Authority
 from tests.unit.shell.scripted_server import ManualClock
-from tests.unit.shell.security.test_security_tls import read, serving, watch, write
+from tests.unit.shell.ways import WAYS, serving, write
 
 NAME = "api.example"
 PROXY = "http://proxy.example:3128"
-WAYS = pytest.mark.parametrize("way", [read, write, watch])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ServerError
-from tests.unit.shell.lists.test_kube_watching import Pace, reflecting
+from quorate.shell.kube.lists.reflector import Pace
+from tests.unit.shell.lists.reflecting import reflecting
 from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,

@@ -3,32 +3,17 @@
 import json
 import logging
 import ssl
-from contextlib import asynccontextmanager
 
 import pytest
-from aiohttp import web
 
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.identity.credentials import credentials_from_kubeconfig
-from tests import servers
 from tests.unit.shell.authority import DAY, NOW, Authority
 from tests.unit.shell.scripted_server import ManualClock
+from tests.unit.shell.ways import WAYS, serving
 
 TOKEN = "a-token-that-only-the-right-server-may-see"
-
-
-@asynccontextmanager
-async def serving(context):
-    """An API server that answers everything, and remembers what it was sent."""
-    seen = []
-
-    async def answer(request):
-        seen.append(request.headers.get("Authorization", ""))
-        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
-
-    async with servers.serving(answer, context) as port:
-        yield port, seen
 
 
 @pytest.fixture
@@ -48,22 +33,6 @@ async def connect(tmp_path, port, **cluster):
     path = tmp_path / "kubeconfig"
     path.write_text(json.dumps(config))
     return KubeClient(await credentials_from_kubeconfig(path, clock=ManualClock()))
-
-
-async def read(client):
-    await client.get("/api/v1/pods")
-
-
-async def write(client):
-    await client.post("/api/v1/namespaces/n/pods/p/binding", {})
-
-
-async def watch(client):
-    async with client.stream("/api/v1/pods", {"watch": "true"}, silence_s_max=5) as stream:
-        await stream.read()
-
-
-WAYS = pytest.mark.parametrize("way", [read, write, watch])
 
 
 async def refused(tmp_path, context, way, **cluster):

@@ -1,7 +1,5 @@
 """What the core is told of a pod: real manifests, every rule of requests, and broken pods."""
 
-import json
-
 import pytest
 import yaml
 
@@ -18,29 +16,9 @@ from quorate.core.model import (
 )
 from quorate.dialects import Malformed
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch.decoded import OWNED, PREFERRED, decode, manifest, pod
 
 GI = 2**30
-OWNED = frozenset({"quorate", "cw-coscheduler", "coscheduler"})
-
-
-def manifest(spec=None, status=None, **metadata):
-    base = {"name": "p", "namespace": "team-a", "uid": "u1"}
-    containers = {"containers": [{"name": "c"}]}
-    return {
-        "metadata": base | metadata,
-        "spec": containers | {"schedulerName": "quorate"} | (spec or {}),
-        "status": status or {"phase": "Pending"},
-    }
-
-
-def decode(obj, owned=OWNED):
-    return PodDecoder(owned).decode(json.dumps(obj).encode()).pod
-
-
-def pod(spec=None, status=None, **metadata):
-    decoded = decode(manifest(spec, status, **metadata))
-    assert decoded.defect == ""
-    return decoded
 
 
 def test_a_worker_of_a_pytorch_job():
@@ -100,9 +78,6 @@ def test_a_worker_of_a_pytorch_job():
     assert (decoded.defect, decoded.warning) == ("", "")
 
 
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
 def node_affinity(**kinds):
     return {"affinity": {"nodeAffinity": kinds}}
 
@@ -132,7 +107,6 @@ def test_node_affinity():
     assert pod(none).spec.required_terms == ()
 
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 RESTARTS = {"restartPolicyRules": [{"action": "RestartAllContainers"}]}
 
 
