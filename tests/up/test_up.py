@@ -80,9 +80,9 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before
 
 @pytest.mark.explore
 def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(tmp_path):
-    """Finding B9: --nodes 16 gave 15 GPU nodes and a CPU node, and nobody said so.
+    """--nodes 16 gave 15 GPU nodes and a CPU node, and nobody said so.
 
-    Finding C: "ready in 0.1 s" left out the imports, which take longer than all else.
+    "ready in 0.1 s" left out the imports, which take longer than all else.
     """
     started_s = time.monotonic()
     process, kubeconfig = started(tmp_path, "--shape", "coreweave-h100", "--gpu-nodes", "16")
@@ -98,7 +98,7 @@ def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(t
 
 @pytest.mark.explore
 def test_what_it_says_to_type_works_from_any_folder(tmp_path):
-    """Finding C: how quorate gets on PATH was not said, and the example was in a clone only."""
+    """How quorate gets on PATH was not said, and the example was in a clone only."""
     line = [*UP, "--nodes", "1"]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(
@@ -123,7 +123,7 @@ def test_gpu_nodes_and_nodes_do_not_go_together():
 
 
 def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_path):
-    """Finding C: no --wait, background or down."""
+    """There was no --wait, no background and no down."""
     kubeconfig = tmp_path / "kubeconfig"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     line = [*UP, "--background", "--nodes", "2", "--write-kubeconfig", str(kubeconfig)]

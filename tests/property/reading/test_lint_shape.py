@@ -187,7 +187,7 @@ def linted(world):
 @given(worlds())
 @drawn(300)
 def test_what_the_scheduler_places_is_never_called_impossible(world):
-    """B1: a gang with affinity to itself, in a namespace that does not exist yet."""
+    """A gang with affinity to itself, in a namespace that does not exist yet."""
     started, findings = placed(world), linted(world)
     errors = [one for one in findings if one.severity == "error"]
     hopeless = {one.object.name for one in errors if one.rule == "no-node-fits"}

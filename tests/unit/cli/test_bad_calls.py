@@ -148,7 +148,7 @@ def test_an_address_at_which_nobody_listens(capsys, files, words):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_wrong_call(capsys, files, args, said):
-    """Findings C and the section on bad input: what was typed wrongly, and what to type instead."""
+    """Of bad input it is said what was typed wrongly, and what to type instead."""
     before = set(files.iterdir())
     assert said in refused(capsys, *args)
     assert set(files.iterdir()) == before, "nothing is left behind"

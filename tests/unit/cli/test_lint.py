@@ -62,7 +62,7 @@ def test_the_table_has_place_rule_sentence_and_remedy(lint):
 
 
 def test_where_all_is_well_it_says_what_it_understood(lint):
-    """B11: a line for each gang: name, min, pods, GPUs; and pods of no gang."""
+    """A line for each gang: name, min, pods, GPUs; and pods of no gang."""
     limits = {"nvidia.com/gpu": "8"}
     web = {**job(3, "web", labels={}, schedulerName="default-scheduler"), "kind": "Job"}
     made = [*[group(2), job(2, limits=limits)], worker_set(), train_job("elsewhere"), web]
@@ -94,7 +94,7 @@ def test_wide_says_what_the_rule_is_for(lint):
 
 
 def test_data_has_all_that_a_program_needs(lint):
-    """B11: one object with apiVersion and kind; what was understood stands beside the findings."""
+    """One object with apiVersion and kind; what was understood stands beside the findings."""
     made = [*BAD, job(1, "k", labels={})]
     found = json.loads(lint(made, "f.yaml", "-o", "json")[1])
     assert found == {
@@ -150,7 +150,7 @@ def test_data_has_all_that_a_program_needs(lint):
 
 
 def test_the_docs_describe_the_report_as_it_is(lint):
-    """B11: every field, and no other, is in docs/users/lint.md."""
+    """Every field, and no other, is in docs/users/lint.md."""
     page = (ROOT / "docs" / "users" / "lint.md").read_text()
     described = yaml.safe_load(page.partition("```yaml report\n")[2].partition("```")[0])
     made = [*BAD, job(1, "k", labels={}), train_job("elsewhere")]

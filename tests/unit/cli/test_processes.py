@@ -48,7 +48,7 @@ def test_only_those_that_wait_for_the_signal_are_found(start):
 def test_a_recording_of_one_among_several_names_them_and_leaves_no_file(
     start, tmp_path, capsys, monkeypatch
 ):
-    """Finding C: "2 run: 28995, 30379; name one" said not which is which; a file stayed."""
+    """It said "2 run: 28995, 30379; name one", not which is which, and a file stayed."""
     up, run = start("quorate", "up"), start("quorate", "run")
     monkeypatch.chdir(tmp_path)
     for args in ((), ("--output", "q.recording")):

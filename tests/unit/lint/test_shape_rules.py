@@ -168,13 +168,13 @@ ZONES = [node(f"n{number}", labels={"zone": f"z{number // 2}"}) for number in ra
 @pytest.mark.parametrize("namespace", [None, "ml", "not-yet"])
 @pytest.mark.parametrize("term", [{}, {"namespaceSelector": {}}])
 def test_a_gang_that_must_be_near_itself_is_placed_in_one_domain(namespace, term):
-    """B1: it was called impossible, as no pod of its kind runs yet and no namespace exists."""
+    """It was called impossible, as no pod of its kind runs yet and no namespace exists."""
     gang = [group(4, namespace=namespace), members(4, namespace=namespace, affinity=near(**term))]
     assert rules(on_shape(*gang, nodes=ZONES)) == set()
 
 
 def test_a_gang_that_no_domain_takes_says_how_many_the_roomiest_takes():
-    """B1: the answer of the scheduler, in place of a false one about namespaces."""
+    """The answer of the scheduler, in place of a false one about namespaces."""
     report = on_shape(group(5), members(5, affinity=near()), nodes=ZONES)
     message = one(report, "gang-above-shape").message
     assert "the roomiest domain has room for 4 of 5" in message
@@ -182,13 +182,13 @@ def test_a_gang_that_no_domain_takes_says_how_many_the_roomiest_takes():
 
 
 def test_workers_near_the_launcher_of_their_gang_are_placed():
-    """B1: each template alone finds no pod to be near; the gang has it."""
+    """Each template alone finds no pod to be near; the gang has it."""
     gang = [group(3), members(1, "launcher"), members(2, "w", "k", affinity=near("launcher"))]
     assert rules(on_shape(*gang, nodes=ZONES)) == set()
 
 
 def test_affinity_to_pods_that_no_file_has_is_no_error():
-    """B1: those pods may run in the cluster; without them, the gang waits."""
+    """Those pods may run in the cluster; without them, the gang waits."""
     gang = [group(2), members(2, affinity=near("cache"))]
     (found,) = on_shape(*gang, nodes=ZONES).findings
     assert (found.rule, str(found.severity)) == ("affinity-needs-others", "warning")
@@ -197,7 +197,7 @@ def test_affinity_to_pods_that_no_file_has_is_no_error():
 
 
 def test_affinity_by_labels_of_a_namespace_reads_the_namespace_of_the_files():
-    """B1: the labels of a namespace are those of the files, and its name."""
+    """The labels of a namespace are those of the files, and its name."""
     term = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
     gang = [group(2, namespace="ml"), members(2, namespace="ml", affinity=near(**term))]
     there = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta("ml", labels={"team": "a"})}
@@ -209,13 +209,13 @@ def test_affinity_by_labels_of_a_namespace_reads_the_namespace_of_the_files():
 
 
 def test_a_topology_key_that_no_node_has_is_an_error():
-    """B1: the scheduler places such a gang nowhere, and lint says so."""
+    """The scheduler places such a gang nowhere, and lint says so."""
     gang = [group(2), members(2, affinity=near(topologyKey="zoen"))]
     assert rules(on_shape(*gang, nodes=ZONES)) == {"no-node-fits"}
 
 
 def test_claims_are_taken_to_exist():
-    """B1: a claim of a volume or a device that lint cannot see is no reason to fail."""
+    """A claim of a volume or a device that lint cannot see is no reason to fail."""
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
     device = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
     made = pod(labels={}, volumes=[volume], resourceClaims=[device])
@@ -227,7 +227,7 @@ SIZES = (264, 326, 440, 399, 251, 251, 310, 282, 279, 390, 315, 333, 342, 381, 2
 
 
 def test_a_search_that_was_cut_short_proves_nothing():
-    """B1: what nobody has shown to be impossible is a warning."""
+    """What nobody has shown to be impossible is a warning."""
     sizes = (*SIZES, 363, 428, 302, 480)
     jobs = [job(1, f"j{number}", requests={"cpu": str(s)}) for number, s in enumerate(sizes)]
     nodes = [node(f"n{number}", cpu="1000") for number in range(7)]
@@ -268,7 +268,7 @@ def all_near(value, key):
     ],
 )
 def test_labels_that_controllers_give_are_known(made, key):
-    """B1: the usual way to be near one's own is a label that no template has."""
+    """The usual way to be near one's own is a label that no template has."""
     gang = all_near(copy.deepcopy(made), key)
     large = [node(f"n{n}", labels={"zone": f"z{n}"}, pods="20", gpu="99") for n in range(2)]
     small = [node(f"n{n}", labels={"zone": f"z{n}"}, pods="2", gpu="99") for n in range(9)]
@@ -277,7 +277,7 @@ def test_labels_that_controllers_give_are_known(made, key):
 
 
 def test_labels_whose_values_nobody_knows_are_no_reason_to_warn():
-    """B1: an index, or a uid, is in no file."""
+    """An index, or a uid, is in no file."""
     made = job(2, labels={X_LABEL: "g"}, affinity=near())
     affinity = made["spec"]["template"]["spec"]["affinity"]["podAffinity"]
     term = affinity["requiredDuringSchedulingIgnoredDuringExecution"][0]

@@ -97,7 +97,7 @@ def one(*objects, rule, **options):
     ],
 )
 def test_operators_gangs_are_understood(made, api, name, gangs, numbers):
-    """B11: objects of Kubeflow, MPI, Volcano, Ray and LeaderWorkerSet are gangs without labels."""
+    """Objects of Kubeflow, MPI, Volcano, Ray and LeaderWorkerSet are gangs without labels."""
     gang = seen(made)
     assert (gang.api, gang.name, gang.gangs) == (api, name, gangs)
     assert (gang.min, gang.pods, gang.gpus) == numbers
@@ -111,14 +111,14 @@ def test_operators_gangs_are_understood(made, api, name, gangs, numbers):
     ids=lambda made: made["kind"],
 )
 def test_objects_that_ask_for_no_gang_are_none(made):
-    """B11: jobs of other people's schedulers are told nothing."""
+    """Jobs of other people's schedulers are told nothing."""
     report = lint(made)
     assert (report.findings, report.gangs) == ((), ())
     assert [str(other.object) for other in report.others] == [f"{made['kind']} w"]
 
 
 def test_a_train_job_is_a_gang_if_its_runtime_says_so():
-    """B11: numbers are the job's, the policy and the templates are the runtime's."""
+    """Numbers are the job's, the policy and the templates are the runtime's."""
     resources = {"resourcesPerNode": {"limits": {GPU: "4"}}}
     job_of_three = train_job(trainer={"numNodes": 3, **resources})
     gang = seen(runtime({"coscheduling": {}}), job_of_three)
@@ -129,7 +129,7 @@ def test_a_train_job_is_a_gang_if_its_runtime_says_so():
 
 
 def test_a_train_job_whose_runtime_is_elsewhere_is_not_known():
-    """B11: lint says that it does not know, and guesses nothing."""
+    """Lint says that it does not know, and guesses nothing."""
     report = lint(train_job("torch-distributed"))
     assert (report.findings, report.gangs, report.others) == ((), (), ())
     (unknown,) = report.not_seen
@@ -138,13 +138,13 @@ def test_a_train_job_whose_runtime_is_elsewhere_is_not_known():
 
 
 def test_a_podgroup_in_the_files_counts_for_an_operators_gang():
-    """B11: as kubectl get -o yaml shows both, the object counts and no pod is missing."""
+    """As kubectl get -o yaml shows both, the object counts and no pod is missing."""
     gang = seen(training(policy={}), group(3, "w"))
     assert (gang.min, gang.operator, str(gang.object)) == (3, "", "PodGroup w")
 
 
 def test_labels_of_the_author_count_before_what_an_operator_makes():
-    """B11: a template that names a gang is in that one."""
+    """A template that names a gang is in that one."""
     made = training(policy={})
     for spec in made["spec"]["pytorchReplicaSpecs"].values():
         spec["template"]["metadata"] = {"labels": {X_LABEL: "g"}}
@@ -179,7 +179,7 @@ def test_labels_of_the_author_count_before_what_an_operator_makes():
     ids=["MPIJob", "PyTorchJob", "Volcano"],
 )
 def test_min_available_above_the_pods(made, path, words):
-    """B11: 9 of 5 pods, 5 of 4: such gangs never start."""
+    """9 of 5 pods, 5 of 4: such gangs never start."""
     found = one(made, rule="min-above-replicas")
     assert (found.path, str(found.severity)) == (path, "error")
     assert found.message.endswith(words)
@@ -191,19 +191,19 @@ def test_min_available_above_the_pods(made, path, words):
     "make", [lambda least: mpi({"minAvailable": least}), lambda least: volcano(least, 4)]
 )
 def test_a_min_available_that_is_no_number_of_pods(make, written):
-    """B11: no operator can make a PodGroup of it."""
+    """No operator can make a PodGroup of it."""
     assert one(make(written), rule="workload-min-invalid").severity == "error"
 
 
 def test_a_task_of_volcano_with_a_min_above_its_replicas():
-    """B11: Volcano's admission refuses it."""
+    """Volcano's admission refuses it."""
     found = one(volcano(3, 3, minAvailable=4), rule="workload-min-invalid")
     assert found.path == "spec.tasks[0].minAvailable"
     assert 'task "t0" needs 4 pods (minAvailable), and makes 3' in found.message
 
 
 def test_a_launcher_that_waits_for_workers_which_wait_for_it():
-    """B11: docs/users/frameworks.md says how to write it instead."""
+    """The page docs/users/frameworks.md says how to write it instead."""
     waits = {"launcherCreationPolicy": "WaitForWorkersReady"}
     found = one(mpi({}, **waits), rule="members-made-later")
     assert found.hint == "set spec.runPolicy.schedulingPolicy.minAvailable to 4"
@@ -213,7 +213,7 @@ def test_a_launcher_that_waits_for_workers_which_wait_for_it():
 
 
 def test_jobs_of_a_jobset_that_are_made_one_after_the_other():
-    """B11: the driver's 3 pods wait for a gang of 9, and the workers are made when it runs."""
+    """The driver's 3 pods wait for a gang of 9, and the workers are made when it runs."""
     in_order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
     found = one(job_set(labelled("9", "w"), **in_order), rule="members-made-later")
     assert found.path == "spec.startupPolicy.startupPolicyOrder"
@@ -246,7 +246,7 @@ def test_jobs_of_a_jobset_that_are_made_one_after_the_other():
     ids=["Job", "JobSet", "RayCluster", "RayService", "runtime"],
 )
 def test_pods_of_no_gang(made, pods, hint):
-    """B11: pods for a scheduler of gangs, in none: lint said nothing."""
+    """Pods for a scheduler of gangs, in none: lint said nothing."""
     found = one(made, rule="pods-without-gang")
     name = made["metadata"]["name"]
     assert found.message == f"{made['kind']} {name}: {pods} no gang: each starts alone"
@@ -255,7 +255,7 @@ def test_pods_of_no_gang(made, pods, hint):
 
 
 def test_what_the_hint_says_makes_a_gang():
-    """B11: with the two labels, all is well."""
+    """With the two labels, all is well."""
     gang = seen(job_set(labelled("9", "w")))
     assert (gang.name, gang.min, gang.pods, gang.gpus) == ("w", 9, 9, 72)
     assert seen(job(4, labels=labelled("4", "j"))).min == 4
@@ -272,12 +272,12 @@ def test_what_the_hint_says_makes_a_gang():
     ],
 )
 def test_pods_that_start_alone_rightly(made):
-    """B11: one pod, or pods of others, are no gang and need none."""
+    """One pod, or pods of others, are no gang and need none."""
     assert rules(lint(made)) == set()
 
 
 def test_any_scheduler_that_quorate_serves_counts():
-    """B11: also one that only the caller knows."""
+    """Also one that only the caller knows."""
     made = job(4, labels={}, schedulerName="mine")
     assert rules(lint(made)) == set()
     assert rules(lint(made, scheduler_names=("mine",))) == {"pods-without-gang"}
@@ -286,7 +286,7 @@ def test_any_scheduler_that_quorate_serves_counts():
 
 
 def test_pods_that_say_no_gang_or_say_it_wrongly_are_told_so_once():
-    """B11: other rules speak of labels."""
+    """Other rules speak of labels."""
     assert rules(lint(job(4, labels=labelled("0")))) == {"min-available-invalid"}
     assert rules(lint(job(4, labels={X_LABEL + "s": "g"}))) == {"unknown-gang-label"}
     assert "pods-without-gang" not in rules(lint(job(4, labels={}, annotations={ANNOTATION: ""})))
@@ -296,13 +296,13 @@ def test_pods_that_say_no_gang_or_say_it_wrongly_are_told_so_once():
 
 
 def test_a_misspelt_scheduler_of_pods_without_a_gang():
-    """B2: the wrong scheduler is answered by name, gang or not."""
+    """The wrong scheduler is answered by name, gang or not."""
     found = one(job(4, labels={}, schedulerName="qourate"), rule="scheduler-unknown")
     assert 'did you mean "quorate"?' in found.message
 
 
 def test_a_template_that_leaves_the_scheduler_to_the_operator():
-    """B2: a flag of the operator names it; a name that is written stays, except in an MPIJob."""
+    """A flag of the operator names it; a name that is written stays, except in an MPIJob."""
     assert rules(lint(training(policy={}))) == set()
     wrong = training(policy={}, scheduler="default-scheduler")
     assert rules(lint(wrong)) == {"default-scheduler"}
@@ -316,14 +316,14 @@ def test_a_template_that_leaves_the_scheduler_to_the_operator():
 
 
 def test_a_scheduler_that_an_operator_writes_has_to_be_ours():
-    """B2: KubeRay writes its own name into the pods."""
+    """KubeRay writes its own name into the pods."""
     made = ray(labels={"ray.io/gang-scheduling-enabled": ""}, groups=[{"replicas": 1}])
     found = one(made, rule="scheduler-unknown", scheduler_names=("quorate",))
     assert "scheduler-plugins-scheduler" in found.message
 
 
 def test_a_podgroup_is_told_of_pods_with_its_name_under_a_misspelt_label():
-    """B10: a typo across objects is told where the PodGroup is, too."""
+    """A typo across objects is told where the PodGroup is, too."""
     made = [group(4, "typo"), job(4, labels={"scheduling.x-k8s.io/podgroup": "typo"})]
     found = one(*made, rule="podgroup-without-pods")
     assert found.message == (
@@ -336,7 +336,7 @@ def test_a_podgroup_is_told_of_pods_with_its_name_under_a_misspelt_label():
 
 
 def test_operators_gangs_are_tried_on_a_shape():
-    """B11: a gang without a PodGroup in the files is one for the shape as well."""
+    """A gang without a PodGroup in the files is one for the shape as well."""
     nodes = [node(f"n{number}", gpu="8") for number in range(3)]
     on_three = {"nodes": nodes, "shape_name": "s"}
     assert rules(lint(training(policy={"minAvailable": 3}), **on_three)) == set()

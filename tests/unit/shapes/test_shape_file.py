@@ -138,7 +138,7 @@ def test_a_number_of_nodes_that_cannot_be_is_refused(total):
     ("gpu_nodes", "with_gpus", "others"), [(1, 1, 1), (16, 16, 1), (64, 64, 4), (640, 640, 40)]
 )
 def test_gpu_nodes_are_exactly_so_many_and_others_in_proportion(gpu_nodes, with_gpus, others):
-    """Finding B9: 64 nodes of a preset with 64 GPU nodes were 60 GPU nodes and 4 CPU nodes."""
+    """64 nodes of a preset with 64 GPU nodes were 60 GPU nodes and 4 CPU nodes."""
     made = list(nodes_with_gpus(load("coreweave-h100"), gpu_nodes))
     counted = ["nvidia.com/gpu" in node["status"]["capacity"] for node in made]
     assert (sum(counted), len(counted) - sum(counted)) == (with_gpus, others)

@@ -75,7 +75,7 @@ def offered(cluster, tmp_path):
     ],
 )
 def test_what_is_offered(offered, typed, words):
-    """Finding B13: ``quorate why <Tab>``, -n and --shape offered files."""
+    """``quorate why <Tab>``, -n and --shape offered files."""
     assert offered(typed) == words
 
 
@@ -84,7 +84,7 @@ def test_a_cluster_that_cannot_be_asked_offers_nothing_without_a_word(offered):
 
 
 def test_bash_takes_the_script_and_offers_files_only_where_a_file_is_meant(cluster, tmp_path):
-    """Finding B13, in the shell itself."""
+    """The shell itself offered files where a gang is meant."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "quorate"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m quorate.cli "$@"\n')
@@ -132,7 +132,7 @@ def test_each_shell_has_a_script_that_asks_quorate(capsys, shell):
 
 @pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
 def test_no_option_writes_into_start_up_files(capsys, option):
-    """Finding B13: --install-completion wrote into ~/.bashrc without asking."""
+    """--install-completion wrote into ~/.bashrc without asking."""
     assert call(option) == 2
     assert "No such option" in capsys.readouterr().err
 

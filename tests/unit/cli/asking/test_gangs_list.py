@@ -77,7 +77,7 @@ def names_of(said):
 
 
 def test_no_row_wraps_in_a_terminal_of_80_columns(quorate):
-    """Finding C: one gang took ten lines at 80 columns, because its sentence was wrapped."""
+    """One gang took ten lines at 80 columns, because its sentence was wrapped."""
     _, out, _ = quorate("gangs")
     assert len(out.splitlines()) == 1 + len(names_of(quorate("gangs", "-o", "json")))
     assert max(map(len, out.splitlines())) < 80
@@ -87,7 +87,7 @@ def test_no_row_wraps_in_a_terminal_of_80_columns(quorate):
 
 
 def test_members_are_those_with_a_node_of_all_that_exist_and_min_stands_apart(quorate):
-    """Finding B8: 15/8 read as 15 of 8, and 0/1 was said of four pods without their PodGroup."""
+    """15/8 read as 15 of 8, and 0/1 was said of four pods without their PodGroup."""
     rows = rows_of(quorate("gangs"))
     assert rows["train"][1:3] == ["0/4", "4"]
     assert rows["lost"][1:3] == ["0/4", "?"]
@@ -96,7 +96,7 @@ def test_members_are_those_with_a_node_of_all_that_exist_and_min_stands_apart(qu
 
 
 def test_ended_gangs_are_finished_or_failed_and_come_last(quorate):
-    """Finding B6: gangs of jobs that had succeeded were listed as started, like those that run."""
+    """Gangs of jobs that had succeeded were listed as started, like those that run."""
     said = quorate("gangs")
     rows = rows_of(said)
     assert (rows["ok"][0], rows["bad"][0], rows["done"][0]) == ("Finished", "Failed", "Started")
@@ -110,7 +110,7 @@ def test_ended_gangs_are_finished_or_failed_and_come_last(quorate):
 
 
 def test_gangs_are_chosen_by_name(quorate):
-    """Finding C: ``gangs NAME`` was an error; people type it as they do with kubectl."""
+    """``gangs NAME`` was an error; people type it as they do with kubectl."""
     assert set(rows_of(quorate("gangs", "train", "done"))) == {"train", "done"}
     code, out, err = quorate("gangs", "train", "nobody")
     assert (code, set(rows_of((code, out)))) == (1, {"train"})
@@ -119,7 +119,7 @@ def test_gangs_are_chosen_by_name(quorate):
 
 
 def test_gangs_are_chosen_by_labels_of_their_pods(quorate):
-    """Finding C: there was no -l."""
+    """There was no -l."""
     assert set(rows_of(quorate("gangs", "-l", "app=lost"))) == {"lost"}
     assert "lost" not in rows_of(quorate("gangs", "-l", "!app"))
     assert quorate("gangs", "-l", "app=none")[2] == (
@@ -128,14 +128,14 @@ def test_gangs_are_chosen_by_labels_of_their_pods(quorate):
 
 
 def test_gangs_are_chosen_by_state(quorate):
-    """Finding B6: no filter hid finished gangs."""
+    """No filter hid finished gangs."""
     assert set(rows_of(quorate("gangs", "--state", "finished,failed"))) == {"ok", "bad"}
     chosen = rows_of(quorate("gangs", "--state", "Waiting", "--state", "started"))
     assert {row[0] for row in chosen.values()} == {"Waiting", "Started"}
 
 
 def test_gangs_are_sorted_by_a_word_or_by_a_path(quorate):
-    """Finding C: there was no --sort-by."""
+    """There was no --sort-by."""
     by_min = names_of(quorate("gangs", "--sort-by", "min", "-o", "json"))
     assert by_min.index("done") < by_min.index("ok") < by_min.index("train")
     assert by_min[-1] == "lost"  # nobody knows its min
@@ -208,14 +208,14 @@ def test_what_lacks_the_field_comes_last_whatever_the_order():
     ],
 )
 def test_why_takes_a_kind_a_namespace_or_neither_before_the_name(quorate, typed, gang):
-    """Finding C: ``why pod/NAME`` looked for NAME in namespace pod; no workload was found."""
+    """``why pod/NAME`` looked for NAME in namespace pod; no workload was found."""
     code, out, err = quorate("why", typed, "-o", "json")
     assert (code, err) == (0, "")
     assert json.loads(out)["metadata"]["name"] == gang
 
 
 def test_why_takes_several_names_and_says_which_are_missing(quorate):
-    """Finding C: two names were an error."""
+    """Two names were an error."""
     code, out, err = quorate("why", "train", "gang/alone", "pod/train", "job/x")
     assert code == 1
     assert out.count("Gang team/train") == 1
@@ -227,7 +227,7 @@ def test_why_takes_several_names_and_says_which_are_missing(quorate):
 
 
 def test_names_are_printed_so_that_why_takes_them(quorate):
-    """Finding C: there was no -o name."""
+    """There was no -o name."""
     code, out, _ = quorate("gangs", "--pods", "-o", "name")
     names = out.splitlines()
     assert "podgroup.scheduling.x-k8s.io/train" in names
@@ -239,7 +239,7 @@ def test_names_are_printed_so_that_why_takes_them(quorate):
 
 
 def test_data_has_api_version_and_kind_and_keys_as_kubernetes_writes_them(quorate):
-    """Finding B12: no kind, ``ruled_out`` beside ``schedulerLeads``, a list of one, "None"."""
+    """There was no kind, ``ruled_out`` beside ``schedulerLeads``, a list of one, "None"."""
     one = json.loads(quorate("why", "train", "-o", "json")[1])
     assert (one["apiVersion"], one["kind"]) == ("quorate.dev/v1alpha1", "Gang")
     assert one["blockers"][0]["ruledOut"] == [{"message": "Insufficient cpu", "nodes": 2}]
@@ -250,7 +250,7 @@ def test_data_has_api_version_and_kind_and_keys_as_kubernetes_writes_them(quorat
 
 
 def test_the_page_on_json_names_every_field_and_no_other(quorate):
-    """Finding B12: no schema, and no promise of stability."""
+    """There was no schema, and no promise of stability."""
     page = (ROOT / "docs/users/json.md").read_text()
     described = yaml.safe_load(page.partition("```yaml gang\n")[2].partition("```")[0])
     several = json.loads(quorate("why", "train", "nightly", "-o", "json")[1])["items"]
@@ -267,7 +267,7 @@ def _keys(value):
 
 
 def test_an_api_server_that_accepts_and_never_answers_is_told_within_the_timeout(tmp_path, capsys):
-    """Finding B7: ``gangs`` was silent for more than a minute; there was no --request-timeout."""
+    """``gangs`` was silent for more than a minute; there was no --request-timeout."""
     server = small_cluster()
     server.answer_never = True
     with serving(server):

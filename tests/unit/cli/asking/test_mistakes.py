@@ -76,7 +76,7 @@ def why(quorate):
 
 
 def test_members_of_another_scheduler_are_told_by_its_name(why):
-    """Finding B2: "0 of 4 members exist; Job defsched makes 4", and nothing of schedulerName."""
+    """It said "0 of 4 members exist; Job defsched makes 4", and nothing of schedulerName."""
     message, hint = why("defsched")
     assert message == (
         "0 of 4 members exist; 4 pods wait for another scheduler: "
@@ -88,7 +88,7 @@ def test_members_of_another_scheduler_are_told_by_its_name(why):
 def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
     cluster, tmp_path, capsys
 ):
-    """Finding B2: the gang was absent from ``quorate gangs -A``."""
+    """The gang was absent from ``quorate gangs -A``."""
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
     assert call("gangs", "--kubeconfig", config) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -98,14 +98,14 @@ def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
 
 
 def test_a_misspelt_label_is_told_with_the_pods_that_carry_it(why):
-    """Finding B10: "create the other 4", though 4 pods have the misspelt label."""
+    """It said "create the other 4", though 4 pods have the misspelt label."""
     message, hint = why("gang/typo")
     assert message == f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: typo"
     assert hint == f"use label {LABEL}: typo in the template of Job typo"
 
 
 def test_a_misspelt_label_and_the_wrong_scheduler_are_told_together(why):
-    """Findings B2 and B10 at once: each of the two alone would start nothing."""
+    """To mend one of the two alone would start nothing."""
     message, hint = why("gang/both")
     assert message == (
         f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: both; "
@@ -118,7 +118,7 @@ def test_a_misspelt_label_and_the_wrong_scheduler_are_told_together(why):
 
 
 def test_an_object_of_another_namespace_is_told_from_both_sides(why):
-    """Finding B10: ``why wrongns`` did not say that it exists in another namespace."""
+    """``why wrongns`` did not say that it exists in another namespace."""
     message, hint = why("wrongns")
     assert message.endswith(
         "does not exist in namespace team; there is one in namespace other, and a gang is of one "
@@ -132,7 +132,7 @@ def test_an_object_of_another_namespace_is_told_from_both_sides(why):
 
 
 def test_a_name_that_is_spelt_almost_alike_is_suggested_from_both_sides(why):
-    """Finding B10: ``why typo-2`` did not say "did you mean typo2", which lint does."""
+    """``why typo-2`` did not say "did you mean typo2", which lint does."""
     message, hint = why("typo-2")
     assert message.endswith("does not exist in namespace team; did you mean typo2?")
     assert hint == f"use label {LABEL}: typo2 on the pods, or create PodGroup typo-2"
@@ -143,7 +143,7 @@ def test_a_name_that_is_spelt_almost_alike_is_suggested_from_both_sides(why):
 
 
 def test_pods_and_workloads_of_another_scheduler_are_no_strangers(cluster, tmp_path, capsys):
-    """Finding B2: ``why`` of such a pod said that no pod of ours has this name."""
+    """``why`` of such a pod said that no pod of ours has this name."""
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
     for name in ("pod/both-1", "both-1"):
         assert call("why", name, "--kubeconfig", config) == 1

@@ -72,7 +72,7 @@ def nodes(quorate):
 
 
 def test_sums_map_and_legend(nodes):
-    """Finding C: nothing showed nodes and free GPUs, though the demo draws exactly that map."""
+    """Nothing showed nodes and free GPUs, though the demo draws exactly that map."""
     code, out, err = nodes()
     assert (code, err) == (0, "")
     sums, _, rest = out.partition("\n\n")

@@ -36,7 +36,7 @@ def bind(cluster, starts, number):
 
 
 def test_a_start_is_told_once_about_the_object(cluster):
-    """Finding C: ``kubectl describe podgroup`` had no Event."""
+    """``kubectl describe podgroup`` had no Event."""
     starts = Starts()
     bind(cluster, starts, 0)
     assert starts.news(cluster.gangs[KEY]) is None
