@@ -2,41 +2,25 @@
 
 from typing import Any
 
+from tests import objects
+from tests.objects import Object
+
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
-
-Object = dict[str, Any]
+DEFAULT = {"namespace": "default"}
 
 
 def node(name: str, *, zone: str | None = None, cpu: str = "4", **spec: Any) -> Object:
     labels = {HOST: name, **({ZONE: zone} if zone else {})}
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
-    return {
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {"allocatable": allocatable},
-    }
+    return objects.node(name, labels=labels, allocatable={"cpu": cpu}, **spec)
 
 
 def pod(
     name: str, *, on: str | None = None, cpu: str | None = None, app: str | None = None, **spec: Any
 ) -> Object:
-    container: Object = {"name": "main", "image": "busybox"}
-    if cpu:
-        container["resources"] = {"requests": {"cpu": cpu}}
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "labels": {"app": app} if app else {},
-        },
-        "spec": {"containers": [container], **({"nodeName": on} if on else {}), **spec},
-    }
-
-
-def named(kind: str, version: str, name: str, *, namespace: str = "", **fields: Any) -> Object:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
+    about = {"labels": {"app": app} if app else {}, "metadata": DEFAULT, "scheduler": None}
+    where = {"nodeName": on} if on else {}
+    return objects.pod(name, requests={"cpu": cpu} if cpu else None, **about, **where, **spec)
 
 
 def selecting(app: str) -> Object:

@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from tests.oracle.objects import ZONE, named, node, pod, required_affinity, spread
+from tests.objects import named
+from tests.oracle.objects import ZONE, node, pod, required_affinity, spread
 from tools.oracle import Oracle, OracleError
 
 

@@ -1,6 +1,7 @@
 """Who has to go, and where, when a pod of higher priority finds no room."""
 
-from tests.oracle.objects import named, node, pod, selecting
+from tests.objects import named
+from tests.oracle.objects import DEFAULT, node, pod, selecting
 from tools.oracle import Oracle
 
 
@@ -38,7 +39,7 @@ def test_a_disruption_budget_is_broken_last(oracle: Oracle):
         "PodDisruptionBudget",
         "policy/v1",
         "web",
-        namespace="default",
+        metadata=DEFAULT,
         spec={"selector": selecting("web")},
         status={"disruptionsAllowed": 0},
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import skip_or_fail
-from tests.oracle.objects import ZONE, Object, named, pod, required_affinity, selecting, spread
+from tests.objects import Object, named
+from tests.oracle.objects import DEFAULT, ZONE, pod, required_affinity, selecting, spread
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.oracle import Oracle
@@ -85,7 +86,7 @@ def test_the_condition_says_what_the_oracle_says(cluster: Cluster, oracle: Oracl
 
 def test_it_preempts_where_the_oracle_says(cluster: Cluster, oracle: Oracle):
     spec = {"maxUnavailable": 0, "selector": selecting("web")}
-    budget = named("PodDisruptionBudget", "policy/v1", "web", namespace="default", spec=spec)
+    budget = named("PodDisruptionBudget", "policy/v1", "web", metadata=DEFAULT, spec=spec)
     cluster.api("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
     plain = pod("plain", on="c-0", cpu="31")
     plain["metadata"]["finalizers"] = ["quorate.dev/test"]  # it stays, and so does the condition

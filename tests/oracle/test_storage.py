@@ -1,6 +1,8 @@
 """Volumes and devices: what plugins read through caches of their own."""
 
-from tests.oracle.objects import HOST, ZONE, Object, named, node, pod
+from tests import objects
+from tests.objects import Object, named
+from tests.oracle.objects import DEFAULT, HOST, ZONE, node, pod
 from tools.oracle import Oracle
 
 STORAGE = "storage.k8s.io/v1"
@@ -30,19 +32,8 @@ def volume(name: str, zone: str, size: str = "10Gi", **spec: object) -> Object:
 
 
 def claim(name: str, **spec: object) -> Object:
-    return named(
-        "PersistentVolumeClaim",
-        "v1",
-        name,
-        namespace="default",
-        spec={
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "local",
-            "resources": {"requests": {"storage": "5Gi"}},
-            **spec,
-        },
-        status={"phase": "Pending"},
-    )
+    known = {"storageClassName": "local", "resources": {"requests": {"storage": "5Gi"}}, **spec}
+    return objects.claim(name, metadata=DEFAULT, status={"phase": "Pending"}, **known)
 
 
 LOCAL = named(
@@ -135,7 +126,7 @@ GPU_CLASS = named(
 def gpu_claim(name: str, count: int = 1) -> Object:
     request = {"name": "gpus", "exactly": {"deviceClassName": "gpu", "count": count}}
     spec = {"devices": {"requests": [request]}}
-    return named("ResourceClaim", RESOURCE, name, namespace="default", spec=spec)
+    return named("ResourceClaim", RESOURCE, name, metadata=DEFAULT, spec=spec)
 
 
 def with_claim(name: str, claim_name: str) -> Object:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests import objects
 from tests.signals import ignores
 from tools.demo.naive import first_fit
 from tools.demo.view import view
@@ -234,17 +235,12 @@ def test_the_scheduler_of_single_pods_fills_the_first_node_that_has_room():
 
 
 def node(name, gpus):
-    allocatable = {"cpu": "8", "pods": "110", "nvidia.com/gpu": str(gpus)}
-    return {"metadata": {"name": name}, "status": {"allocatable": allocatable}}
+    return objects.node(name, allocatable={"pods": "110", "nvidia.com/gpu": str(gpus)})
 
 
 def pod(name, gpus, node="", phase="Pending"):
     requests = {"cpu": "500m", "nvidia.com/gpu": str(gpus)}
-    return {
-        "metadata": {"name": name},
-        "spec": {"nodeName": node, "containers": [{"resources": {"requests": requests}}]},
-        "status": {"phase": phase},
-    }
+    return objects.pod(name, requests=requests, nodeName=node, status={"phase": phase})
 
 
 def members(count, *, node="", gpus=0, why=""):

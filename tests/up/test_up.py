@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import objects
 from tests.signals import ignores
 from tools.embedded import Embedded
 from tools.testing import HANGS_S, wait_for
@@ -317,12 +318,10 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
             "pod-group.scheduling.sigs.k8s.io/name": "g",
             "pod-group.scheduling.sigs.k8s.io/min-available": "3",
         }
-        spec = {"schedulerName": "quorate", "containers": [{"name": "c", "image": "i"}]}
         path = "/api/v1/namespaces/default/pods"
 
         def create(index: int) -> None:
-            metadata = {"name": f"g-{index}", "labels": labels}
-            cluster.api("POST", path, {"metadata": metadata, "spec": spec})
+            cluster.api("POST", path, objects.pod(f"g-{index}", labels=labels, requests=None))
 
         def phases() -> list[str]:
             return [pod["status"]["phase"] for pod in cluster.api("GET", path)["items"]]
@@ -342,13 +341,10 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
 def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_path):
     with Embedded.start(tmp_path, scheduler=True, nodes=2) as cluster:
         namespace = "/api/v1/namespaces/default"
-        storage = {"requests": {"storage": "1Gi"}}
-        spec = {"accessModes": ["ReadWriteOnce"], "resources": storage}
-        claim = {"metadata": {"name": "data"}, "spec": spec}
-        cluster.api("POST", f"{namespace}/persistentvolumeclaims", claim)
+        cluster.api("POST", f"{namespace}/persistentvolumeclaims", objects.claim("data"))
         source = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-        spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [source]}
-        cluster.api("POST", f"{namespace}/pods", {"metadata": {"name": "dbg"}, "spec": spec})
+        pod = objects.pod("dbg", scheduler=None, requests=None, volumes=[source])
+        cluster.api("POST", f"{namespace}/pods", pod)
 
         def phase(path: str) -> str:
             return cluster.api("GET", f"{namespace}/{path}")["status"]["phase"]
@@ -368,8 +364,7 @@ def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(t
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
         path = "/api/v1/namespaces/default/pods"
         for name, scheduler in (("other", "default-scheduler"), ("ours", "quorate")):
-            spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "i"}]}
-            cluster.api("POST", path, {"metadata": {"name": name}, "spec": spec})
+            cluster.api("POST", path, objects.pod(name, scheduler=scheduler, requests=None))
         wait_for(
             lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running",
             "ours runs",

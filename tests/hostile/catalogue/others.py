@@ -3,19 +3,10 @@
 from tests.e2e.harness.world import pod
 from tests.hostile.catalogue.rows import STARTS, Catalogue
 from tests.hostile.harness.attacker import Attacker
+from tests.objects import claim
 
 OTHERS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}
-
-
-def volume_claim(name: str, **spec) -> dict:
-    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name},
-        "spec": {**asked, **spec},
-    }
 
 
 def mounting(*claims: str) -> dict:
@@ -30,7 +21,7 @@ def mounting(*claims: str) -> dict:
 @OTHERS.attack("400 claims are too many")
 def hundreds_of_volumes(a: Attacker) -> None:
     names = [f"c{i}" for i in range(400)]
-    a.create_many(volume_claim(name) for name in names)
+    a.create_many(claim(name) for name in names)
     a.create(pod("bomb", **TINY, **mounting(*names)), pod("some", **TINY, **mounting(*names[:200])))
 
 
@@ -54,9 +45,9 @@ def claims_of_volumes_of_every_kind(a: Attacker) -> None:
         "source": {"dataSource": {"kind": "PersistentVolumeClaim", "name": "source"}},
     }
     for name, spec in kinds.items():
-        a.create(volume_claim(name, **spec), pod(f"p-{name}", **TINY, **mounting(name)))
+        a.create(claim(name, **spec), pod(f"p-{name}", **TINY, **mounting(name)))
     a.create(pod("none", **TINY, **mounting("there-is-none")))
-    going = volume_claim("going")
+    going = claim("going")
     going["metadata"]["finalizers"] = ["example.com/never"]
     a.create(going)
     a.delete(going)
@@ -67,7 +58,7 @@ def claims_of_volumes_of_every_kind(a: Attacker) -> None:
 def annotations_on_claims_that_only_schedulers_write(a: Attacker) -> None:
     keys = ("selected-node", "storage-provisioner", "bind-completed", "bound-by-controller")
     for number, node in enumerate(("node-0", "\x1b[2J", "there-is-none", "x" * 100_000)):
-        one = volume_claim(f"c{number}")
+        one = claim(f"c{number}")
         groups = ("volume.kubernetes.io", "pv.kubernetes.io")
         notes = {f"{group}/{key}": node for group in groups for key in keys}
         one["metadata"]["annotations"] = notes
@@ -76,7 +67,7 @@ def annotations_on_claims_that_only_schedulers_write(a: Attacker) -> None:
 
 @OTHERS.attack()
 def ephemeral_volumes_and_disks(a: Attacker) -> None:
-    template = {"spec": volume_claim("x")["spec"]}
+    template = {"spec": claim("x")["spec"]}
     volumes = [{"name": f"e{i}", "ephemeral": {"volumeClaimTemplate": template}} for i in range(30)]
     for number in range(20):
         a.create(pod(f"p{number}", volumes=volumes, **TINY))

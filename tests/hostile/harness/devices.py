@@ -1,5 +1,6 @@
 """Devices of the cluster that claims of tenants may ask for: eight on each of some nodes."""
 
+from tests.objects import named
 from tools.controlplane import Access
 
 DRIVER = "gpu.example.com"
@@ -22,23 +23,15 @@ def make_devices(cluster: Access, nodes: list[str]) -> None:
 
 
 def _create(cluster: Access, plural: str, kind: str, name: str, spec: dict) -> None:
-    body = {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
-    cluster.api("POST", f"/apis/{_API}/{plural}", body)
+    cluster.api("POST", f"/apis/{_API}/{plural}", named(kind, _API, name, spec=spec))
 
 
 def claim(name: str, *expressions: str, **exactly: object) -> dict:
     """Return a claim of one device with these CEL selectors."""
     selectors = [{"cel": {"expression": one}} for one in expressions]
-    request = {
-        "name": "r",
-        "exactly": {"deviceClassName": CLASS, "selectors": selectors, **exactly},
-    }
-    return {
-        "apiVersion": _API,
-        "kind": "ResourceClaim",
-        "metadata": {"name": name},
-        "spec": {"devices": {"requests": [request]}},
-    }
+    asked = {"deviceClassName": CLASS, "selectors": selectors, **exactly}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": asked}]}}
+    return named("ResourceClaim", _API, name, spec=spec)
 
 
 def using(*claims: str) -> dict:

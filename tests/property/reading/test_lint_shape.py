@@ -18,6 +18,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests import objects
 from tests.property.seeds import drawn
 from tests.unit.lint.world import X_LABEL, group, job, lint, node
 
@@ -139,15 +140,8 @@ def pods_of(part, number, namespace):
     container = {**spec["containers"][0], "resources": {**resources, "requests": requests}}
     for index in range(count):
         name = f"j{number}-{index}"
-        yield {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": name,
-                "labels": {X_LABEL: "g", "app": app},
-            },
-            "spec": {**spec, "containers": [container], "schedulerName": "quorate"},
-        }
+        about = {"labels": {X_LABEL: "g", "app": app}, "containers": [container]}
+        yield objects.pod(name, metadata={"namespace": namespace, "uid": name}, **(spec | about))
 
 
 def placed(world):

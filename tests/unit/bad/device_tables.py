@@ -3,12 +3,13 @@
 from typing import Any
 
 from quorate.core.model.reasons import Reason
-from tests.unit.bad.driving import Object, pod
+from tests.objects import Object, named
+from tests.unit.bad.driving import pod
 from tests.unit.bad.tables import CLAIM, DELETED, Case
 
 DRIVER = "gpu.example"
 REQUEST = "spec.devices.requests[0].exactly"
-API = {"apiVersion": "resource.k8s.io/v1"}
+API = "resource.k8s.io/v1"
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 COSTLY = "".join(f"{TEN}.all({name}, " for name in "abcdefg") + "true" + ")" * 7
 USES = {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}
@@ -20,12 +21,7 @@ MADE = {
 
 def device_class(*cel: str) -> Object:
     selectors = [{"cel": {"expression": one}} for one in cel]
-    return {
-        **API,
-        "kind": "DeviceClass",
-        "metadata": {"name": "gpus"},
-        "spec": {"selectors": selectors},
-    }
+    return named("DeviceClass", API, "gpus", spec={"selectors": selectors})
 
 
 def asks(*cel: str, **more: Any) -> Object:
@@ -34,15 +30,15 @@ def asks(*cel: str, **more: Any) -> Object:
 
 
 def resource_claim(*requests: Object, meta: Object | None = None, **devices: Any) -> Object:
-    known = {"name": "c", "namespace": "team", "uid": "claim-c", **(meta or {})}
+    known = {"namespace": "team", "uid": "claim-c", **(meta or {})}
     spec = {"devices": {"requests": list(requests), **devices}}
-    return {**API, "kind": "ResourceClaim", "metadata": known, "spec": spec}
+    return named("ResourceClaim", API, "c", known, spec=spec)
 
 
 def on_node_a(**more: Any) -> Object:
     pool = {"name": "node-a", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": DRIVER, "nodeName": "node-a", "pool": pool, "devices": [{"name": "d0"}]}
-    return {**API, "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {**spec, **more}}
+    return named("ResourceSlice", API, "s", spec={**spec, **more})
 
 
 def used(*objects: Object) -> list[Object]:

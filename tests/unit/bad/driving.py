@@ -18,39 +18,26 @@ from quorate.dialects.base import Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.report.bodies import not_scheduled
 from quorate.shell.watch.objects import watched_kinds
+from tests import objects
+from tests.objects import GANG_LABEL, Object, merged, pod_group
 
 NAMES = ("quorate", "default-scheduler")
-GANG = "scheduling.x-k8s.io/pod-group"
 ZONE = "topology.kubernetes.io/zone"
-Object = dict[str, Any]
 
 
-def node(name: str, **status: Any) -> Object:
-    allocatable = {"cpu": "8", "memory": "8Gi", "pods": "20", **status}
+def node(name: str, **amounts: Any) -> Object:
     labels = {"kubernetes.io/hostname": name, ZONE: name[-1]}
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": allocatable},
-    }
+    return objects.node(name, labels=labels, allocatable={"pods": "20", **amounts})
 
 
 def pod(name: str, scheduler: str = "default-scheduler", gang: str = "", **spec: Any) -> Object:
-    meta = spec.pop("metadata", {})
-    status = spec.pop("status", {})
-    labels = {"app": name, **({GANG: gang} if gang else {}), **meta.pop("labels", {})}
-    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
-    return {
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "team", "uid": name, "labels": labels, **meta},
-        "spec": {"schedulerName": scheduler, "containers": [container], **spec},
-        "status": status,
-    }
+    labels = {"app": name, **({GANG_LABEL: gang} if gang else {})}
+    known = {"metadata": {"namespace": "team", "uid": name, "labels": labels}, "status": {}}
+    return objects.pod(name, scheduler=scheduler, container={"name": "c"}, **merged(known, spec))
 
 
 def group(name: str, least: int) -> Object:
-    meta = {"name": name, "namespace": "team", "uid": f"group-{name}"}
-    return {"kind": "PodGroup", "metadata": meta, "spec": {"minMember": least}}
+    return pod_group(name, least, metadata={"namespace": "team", "uid": f"group-{name}"})
 
 
 @dataclass

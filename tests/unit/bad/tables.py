@@ -8,7 +8,9 @@ object and the field. Where kube-scheduler has a sentence of its own it comes fi
 from typing import Any, NamedTuple
 
 from quorate.core.model.reasons import Reason
-from tests.unit.bad.driving import ZONE, Object, node, pod
+from tests import objects
+from tests.objects import Object
+from tests.unit.bad.driving import ZONE, node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -258,35 +260,19 @@ def uses_ephemeral() -> list[Object]:
 
 
 def claim(name: str = "c", meta: Object | None = None, phase: str = "", **spec: Any) -> Object:
-    known = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "team", "uid": f"claim-{name}", **(meta or {})},
-        "spec": {**known, **spec},
-        "status": {"phase": phase} if phase else {},
-    }
+    known = {"namespace": "team", "uid": f"claim-{name}", **(meta or {})}
+    return objects.claim(name, metadata=known, status={"phase": phase} if phase else {}, **spec)
 
 
 def volume(name: str = "v", **spec: Any) -> Object:
     known = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name, "uid": f"volume-{name}"},
-        "spec": {**known, **spec},
-        "status": {"phase": "Bound"},
-    }
+    about = {"spec": {**known, **spec}, "status": {"phase": "Bound"}}
+    return objects.named("PersistentVolume", "v1", name, {"uid": f"volume-{name}"}, **about)
 
 
 def storage_class(mode: object = "WaitForFirstConsumer") -> Object:
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "late"},
-        "provisioner": "x.example",
-        "volumeBindingMode": mode,
-    }
+    about = {"provisioner": "x.example", "volumeBindingMode": mode}
+    return objects.named("StorageClass", "storage.k8s.io/v1", "late", **about)
 
 
 def with_affinity(*terms: Object) -> Object:

@@ -11,7 +11,8 @@ from aiohttp import web
 
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
-from tests import servers
+from tests import objects, servers
+from tests.objects import GANG_LABEL, pod_group
 from tools.testing import HANGS_S
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
@@ -94,31 +95,22 @@ def kubeconfig(folder, url, *, namespace=None, user=None, **cluster):
     return str(path)
 
 
-def pod(name, group="train", *, namespace="team", node="", cpu="1"):
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": f"{namespace}-{name}",
-            "labels": {"scheduling.x-k8s.io/pod-group": group} if group else {},
-        },
-        "spec": {
-            "schedulerName": "quorate",
-            "nodeName": node,
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
-        },
+def pod(name, group="train", *, namespace="team", node="", cpu="1", **more):
+    known = {
+        "metadata": {"namespace": namespace, "uid": f"{namespace}-{name}"},
+        "requests": {"cpu": cpu},
+        "labels": {GANG_LABEL: group} if group else {},
         "status": {"phase": "Running" if node else "Pending"},
     }
+    return objects.pod(name, nodeName=node, **(known | more))
 
 
 def group(name="train", min_member=4, *, namespace="team"):
-    metadata = {"name": name, "namespace": namespace, "uid": name}
-    return {"metadata": metadata, "spec": {"minMember": min_member}}
+    return pod_group(name, min_member, metadata={"namespace": namespace, "uid": name})
 
 
 def node(name, cpu="2"):
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
-    return {"metadata": {"name": name}, "status": {"allocatable": allocatable}}
+    return objects.node(name, allocatable={"cpu": cpu})
 
 
 def small_cluster() -> ApiServer:

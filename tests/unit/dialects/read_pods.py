@@ -8,6 +8,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests import objects
 
 NOW_S = 1.0
 
@@ -18,17 +19,13 @@ class Cluster:
     def __init__(self, cores: int) -> None:
         self.scheduler = Scheduler(Policy(), api_words())
         self._decoder = PodDecoder(frozenset({"quorate"}))
-        status = {"allocatable": {"cpu": str(cores), "pods": "110"}}
-        node = {"metadata": {"name": "n0"}, "status": status}
+        node = objects.node("n0", allocatable={"cpu": str(cores), "pods": "110"})
         self.scheduler.observe([decode_node(json.dumps(node).encode())])
 
     def pod(self, name: str, labels: dict | None = None, annotations: dict | None = None) -> None:
-        meta = {"namespace": "team", "name": name, "uid": f"uid-{name}"}
-        meta |= {"labels": labels or {}, "annotations": annotations or {}}
-        container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
-        spec = {"schedulerName": "quorate", "containers": [container]}
-        raw = json.dumps({"metadata": meta, "spec": spec}).encode()
-        self.scheduler.observe([self._decoder.news(raw)])
+        where = {"namespace": "team", "uid": f"uid-{name}"}
+        pod = objects.pod(name, labels=labels, annotations=annotations, metadata=where)
+        self.scheduler.observe([self._decoder.news(json.dumps(pod).encode())])
 
     def planned(self) -> list[str]:
         """Decide once; return the names of the pods that get a node."""

@@ -8,7 +8,7 @@ from quorate.dialects import resolve
 from quorate.dialects.base import PodFacts
 from quorate.dialects.common.hold_time import FOR_NOBODY, HOLD_SECONDS
 from quorate.shell.watch.objects import watched_kinds
-from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch.decoded import pod
 
 X_K8S = {"scheduling.x-k8s.io/pod-group": "g"}
 GOOD = [("0", 0.0), ("300", 300.0), ("0.5", 0.5), ("86400", 86400.0), ("007", 7.0)]
@@ -56,18 +56,7 @@ def test_a_pod_of_no_gang_is_not_asked():
 
 
 def test_the_pod_that_the_core_sees_has_it():
-    raw = {
-        "metadata": {
-            "name": "p",
-            "namespace": "ns",
-            "uid": "u",
-            "labels": X_K8S,
-            "annotations": {HOLD_SECONDS: "30"},
-        },
-        "spec": {"schedulerName": "quorate", "containers": [{"name": "c"}]},
-    }
-    pod = PodDecoder(frozenset({"quorate"})).decode(json.dumps(raw).encode()).pod
-    assert pod.hold_s == 30.0
+    assert pod(labels=X_K8S, annotations={HOLD_SECONDS: "30"}).hold_s == 30.0
 
 
 @pytest.mark.parametrize(
@@ -76,14 +65,6 @@ def test_the_pod_that_the_core_sees_has_it():
 )
 def test_a_length_on_a_pod_that_nobody_would_make_again_is_warned_of(written, controller, warns):
     owner = {"apiVersion": "v1", "kind": "Thing", "name": "o", "controller": controller}
-    metadata = {
-        "namespace": "n",
-        "name": "p",
-        "uid": "u",
-        "labels": {"scheduling.x-k8s.io/pod-group": "g"},
-        "annotations": {HOLD_SECONDS: written} if written is not None else {},
-        "ownerReferences": [owner],
-    }
-    raw = json.dumps({"metadata": metadata, "spec": {"schedulerName": "q", "containers": []}})
-    pod = PodDecoder(frozenset({"q"})).decode(raw.encode()).pod
-    assert pod.warning == (FOR_NOBODY if warns else "")
+    annotations = {HOLD_SECONDS: written} if written is not None else {}
+    found = pod(labels=X_K8S, annotations=annotations, ownerReferences=[owner])
+    assert found.warning == (FOR_NOBODY if warns else "")

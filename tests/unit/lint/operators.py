@@ -1,6 +1,6 @@
 """Objects that operators make gangs of, in one line each, for the tables of the tests."""
 
-from tests.unit.lint.world import meta
+from tests.objects import named
 
 GPU = "nvidia.com/gpu"
 
@@ -12,8 +12,7 @@ def template(scheduler=None, gpus=8, name="c", **spec):
 
 
 def workload(api_version, kind, name="w", *, labels=None, **spec):
-    metadata = meta(name, **({"labels": labels} if labels else {}))
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return named(kind, api_version, name, {"labels": labels} if labels else None, spec=spec)
 
 
 def training(

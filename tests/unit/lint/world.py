@@ -4,10 +4,12 @@ import yaml
 
 from quorate.lint.check import Report, Text, check
 from quorate.lint.manifests import Options
+from tests import objects
+from tests.objects import GANG_LABEL as X_LABEL
+from tests.objects import X_K8S, named, pod_group
 
-X_K8S, SIGS = "scheduling.x-k8s.io/v1alpha1", "scheduling.sigs.k8s.io/v1alpha1"
+SIGS = "scheduling.sigs.k8s.io/v1alpha1"
 VOLCANO, NATIVE = "scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/v1alpha2"
-X_LABEL = "scheduling.x-k8s.io/pod-group"
 SIGS_LABEL = "pod-group.scheduling.sigs.k8s.io"
 NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
@@ -20,18 +22,11 @@ def meta(name, namespace=None, **more):
 
 def group(min_member=2, name="g", *, api=X_K8S, namespace=None, **spec):
     """A PodGroup; ``min_member`` None leaves the field out."""
-    own = {} if min_member is None else {"minMember": min_member}
-    return {
-        "apiVersion": api,
-        "kind": "PodGroup",
-        "metadata": meta(name, namespace),
-        "spec": {**own, **spec},
-    }
+    return pod_group(name, min_member, api, metadata=meta(name, namespace), **spec)
 
 
 def native_group(min_count=2, name="g"):
-    spec = {"schedulingPolicy": {"gang": {"minCount": min_count}}}
-    return {"apiVersion": NATIVE, "kind": "PodGroup", "metadata": meta(name), "spec": spec}
+    return pod_group(name, None, NATIVE, schedulingPolicy={"gang": {"minCount": min_count}})
 
 
 def template(labels=None, annotations=None, *, requests=None, limits=None, **spec):
@@ -52,16 +47,8 @@ def template(labels=None, annotations=None, *, requests=None, limits=None, **spe
 
 def job(count=2, name="j", *, namespace=None, **of_template):
     """A Job of ``count`` pods at once."""
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": meta(name, namespace),
-        "spec": {
-            "parallelism": count,
-            "completions": count,
-            "template": template(**of_template),
-        },
-    }
+    spec = {"parallelism": count, "completions": count, "template": template(**of_template)}
+    return named("Job", "batch/v1", name, meta(name, namespace), spec=spec)
 
 
 def labelled(least="2", name="g", **more):
@@ -77,13 +64,9 @@ def pod(name="p", **of_template):
 
 
 def node(name="n1", *, labels=None, taints=(), **allocatable):
-    amounts = {"cpu": "8", "memory": "64Gi", "pods": "10", **allocatable}
-    return {
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": {"taints": list(taints)},
-        "status": {"allocatable": {key.replace("gpu", "nvidia.com/gpu"): value
-                                   for key, value in amounts.items()}},
-    }  # fmt: skip
+    amounts = {key.replace("gpu", "nvidia.com/gpu"): value for key, value in allocatable.items()}
+    amounts = {"memory": "64Gi", **amounts}
+    return objects.node(name, labels=labels, allocatable=amounts, taints=list(taints))
 
 
 def lint(*objects, ignore=(), **options) -> Report:

@@ -24,9 +24,7 @@ from tools.testing import call
 
 
 def ended(name, group_name, phase):
-    made = pod(name, group_name, node="n1", cpu="1m")
-    made["status"]["phase"] = phase
-    return made
+    return pod(name, group_name, node="n1", cpu="1m", status={"phase": phase})
 
 
 def made_by(kind, name, made):

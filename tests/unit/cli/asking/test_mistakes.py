@@ -25,13 +25,12 @@ LABEL = "scheduling.x-k8s.io/pod-group"
 MISSPELT = "scheduling.x-k8s.io/podgroup"
 
 
-def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None, **where):
-    made = [pod(f"{name}-{number}", None, **where) for number in range(count)]
-    for one in made:
-        one["metadata"]["labels"] = {label: gang or name}
-        one["spec"]["schedulerName"] = scheduler
-        if job:
-            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "controller": True}
+def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None):
+    known = {"labels": {label: gang or name}, "scheduler": scheduler}
+    made = [pod(f"{name}-{number}", **known) for number in range(count)]
+    if job:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "controller": True}
+        for one in made:
             one["metadata"]["ownerReferences"] = [{**owner, "uid": "u"}]
     return made
 

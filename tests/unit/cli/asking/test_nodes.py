@@ -10,14 +10,9 @@ import pytest
 import yaml
 
 from quorate.core.model.quantity import counts_gpus
+from tests import objects
 from tests.paths import ROOT
-from tests.unit.cli.api_server import (
-    NODES,
-    PODS,
-    listing,
-    serving,
-    small_cluster,
-)
+from tests.unit.cli.api_server import NODES, PODS, listing, serving, small_cluster
 from tests.unit.cli.api_server import pod as plain_pod
 
 GPU = "nvidia.com/gpu"
@@ -25,27 +20,20 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
 
 
 def node(name, gpus=8, *, taints=(), cordoned=False, labels=None):
-    listed = {"cpu": "64", "memory": "512Gi", "pods": "110"} | ({GPU: str(gpus)} if gpus else {})
-    return {
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": {"unschedulable": cordoned, "taints": list(taints)},
-        "status": {"allocatable": listed},
-    }
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110"} | ({GPU: str(gpus)} if gpus else {})
+    spec = {"unschedulable": cordoned, "taints": list(taints)}
+    return objects.node(name, labels=labels, allocatable=amounts, **spec)
 
 
 def pod(name, group, on, gpus, **more):
-    made = plain_pod(name, group, node=on, **more)
-    made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1", GPU: str(gpus)}
-    return made
+    return plain_pod(name, group, node=on, requests={"cpu": "1", GPU: str(gpus)}, **more)
 
 
 def gpu_cluster():
     """Four nodes of 8 GPUs, of which one is cordoned and one is not ready, and one without GPUs."""
     server = small_cluster()
-    foreign = pod("solo", None, "g2", 3)
-    foreign["spec"]["schedulerName"] = "another"
-    ended = pod("past-0", "past", "g2", 8)
-    ended["status"]["phase"] = "Succeeded"
+    foreign = pod("solo", None, "g2", 3, scheduler="another")
+    ended = pod("past-0", "past", "g2", 8, status={"phase": "Succeeded"})
     pods = [pod("train-0", "train", "g1", 8), pod("train-1", "train", "g2", 4), foreign, ended]
     server.answers |= {
         NODES: listing(

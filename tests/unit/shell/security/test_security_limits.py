@@ -32,7 +32,7 @@ from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.write_queue import WriteQueue
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import watched_kinds
-from quorate.shell.watch.pod.decoding import PodDecoder
+from tests import objects
 from tests.unit.shell.scripted_server import (
     ManualClock,
     ScriptedServer,
@@ -44,6 +44,7 @@ from tests.unit.shell.scripted_server import (
     stream,
     whole_list,
 )
+from tests.unit.shell.watch.decoded import decode
 from tools.testing import HANGS_S
 
 PODS = "/api/v1/pods"
@@ -59,11 +60,7 @@ LARGE = {
 
 
 def pod(**spec):
-    metadata = {"namespace": "n", "name": "p", "uid": "u", **LARGE}
-    containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
-    spec = {"schedulerName": "quorate", "containers": containers, **spec}
-    raw = json.dumps({"metadata": metadata, "spec": spec, "status": {}}).encode()
-    return PodDecoder(frozenset({"quorate"})).decode(raw).pod
+    return decode(objects.pod("p", metadata={"namespace": "n", "uid": "u", **LARGE}, **spec))
 
 
 def said_of(*changes):

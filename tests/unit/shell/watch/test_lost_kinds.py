@@ -13,17 +13,14 @@ from quorate.shell.apis import api_words
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.watch.feed import Feed
+from tests import objects
 from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
 from tools.testing import HANGS_S
 
-NODE = {"metadata": {"name": "n0"}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}
-
 
 def pod(name, **more):
-    labels = more.pop("labels", {})
-    meta = {"namespace": "n", "name": name, "uid": f"uid-{name}", "labels": labels}
-    spec = {"schedulerName": "quorate", "containers": [{"name": "c"}], **more}
-    return {"metadata": meta, "spec": spec}
+    where = {"namespace": "n", "uid": f"uid-{name}"}
+    return objects.pod(name, metadata=where, requests=None, **more)
 
 
 VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
@@ -32,8 +29,8 @@ PODS = [
     pod("stores", volumes=[VOLUME]),
     pod("ganged", labels={"scheduling.x-k8s.io/pod-group": "g"}),
 ]
-GROUP = {"metadata": {"namespace": "n", "name": "g", "uid": "u"}, "spec": {"minMember": 1}}
-OBJECTS = {"pods": PODS, "nodes": [NODE], "podgroups": [GROUP]}
+GROUP = objects.pod_group("g", 1, metadata={"namespace": "n", "uid": "u"})
+OBJECTS = {"pods": PODS, "nodes": [objects.node("n0")], "podgroups": [GROUP]}
 
 
 class Refusing(ScriptedServer):

@@ -7,19 +7,15 @@ import pytest
 from quorate.core.model import PodSpec, policy
 from quorate.core.model.reasons import Reason
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch import decoded
+from tests.unit.shell.watch.decoded import PREFERRED, REQUIRED
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 MOST = 3
 
 
 def decode(spec, *, scheduler="quorate", node="", labels=None):
-    containers = spec.pop("containers", None) or [{"name": "c", "resources": {}}]
-    whole = {
-        "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": labels or {}},
-        "spec": {"schedulerName": scheduler, "nodeName": node, "containers": containers, **spec},
-    }
-    return PodDecoder(frozenset({"quorate"})).decode(json.dumps(whole).encode()).pod
+    known = {"schedulerName": scheduler, "nodeName": node}
+    return decoded.decode(decoded.manifest({**known, **spec}, labels=labels or {}))
 
 
 def resources(count):
@@ -224,10 +220,7 @@ def test_the_second_pod_of_a_spec_above_a_bound_is_held_like_the_first(monkeypat
     decoder = PodDecoder(frozenset({"quorate"}))
     texts = []
     for uid in ("u1", "u2"):
-        whole = {
-            "metadata": {"name": uid, "namespace": "n", "uid": uid},
-            "spec": {"schedulerName": "quorate", "containers": [], **tolerations(MOST + 1)},
-        }
+        whole = decoded.manifest(tolerations(MOST + 1), name=uid, uid=uid)
         texts.append(decoder.decode(json.dumps(whole).encode()).pod.defect)
     assert texts == ["spec.tolerations: 4 tolerations are too many, 3 are the most"] * 2
 

@@ -6,30 +6,9 @@ import json
 from quorate.core.model import HostPort, PodSpec
 from quorate.shell.watch.pod import decoding as pods
 from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch.decoded import OWNED, REQUIRED, manifest, pod
 
 GI = 2**30
-OWNED = frozenset({"quorate", "cw-coscheduler", "coscheduler"})
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-
-def manifest(spec=None, status=None, **metadata):
-    base = {"name": "p", "namespace": "team-a", "uid": "u1"}
-    containers = {"containers": [{"name": "c"}]}
-    return {
-        "metadata": base | metadata,
-        "spec": containers | {"schedulerName": "quorate"} | (spec or {}),
-        "status": status or {"phase": "Pending"},
-    }
-
-
-def decode(obj, owned=OWNED):
-    return PodDecoder(owned).decode(json.dumps(obj).encode()).pod
-
-
-def pod(spec=None, status=None, **metadata):
-    decoded = decode(manifest(spec, status, **metadata))
-    assert decoded.defect == ""
-    return decoded
 
 
 def node_affinity(**kinds):

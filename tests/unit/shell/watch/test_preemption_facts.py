@@ -7,18 +7,13 @@ import pytest
 from quorate.core.model import LabelSelector, Requirement
 from quorate.core.model.selecting_objects import PodDisruptionBudget
 from quorate.shell.watch.objects import watched_kinds
-from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch.decoded import decode, manifest
 
 BUDGETS = watched_kinds(frozenset())["/apis/policy/v1/poddisruptionbudgets"]
 
 
 def pod(*, spec=None, status=None, **meta):
-    raw = {
-        "metadata": {"uid": "u", "name": "p", "namespace": "team", **meta},
-        "spec": {"containers": [{"name": "c"}], **(spec or {})},
-        "status": status or {},
-    }
-    return PodDecoder(frozenset(["quorate"])).decode(json.dumps(raw).encode()).pod
+    return decode(manifest({"schedulerName": "another", **(spec or {})}, status, **meta))
 
 
 def test_a_nomination_and_a_start():

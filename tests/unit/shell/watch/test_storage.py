@@ -17,7 +17,7 @@ from quorate.core.model.storage import (
 )
 from quorate.dialects.base import Malformed
 from quorate.shell.watch import storage
-from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.watch.decoded import decode, manifest
 
 GI = 2**30
 
@@ -164,10 +164,7 @@ def test_a_bad_field_is_named_with_its_object(decode, body, words):
 
 
 def pod(*volumes, **more):
-    spec = {"containers": [], "schedulerName": "quorate", "volumes": list(volumes), **more}
-    meta = {"name": "p", "namespace": "team", "uid": "u"}
-    body = json.dumps({"metadata": meta, "spec": spec}).encode()
-    return PodDecoder(frozenset({"quorate"})).decode(body).pod
+    return decode(manifest({"volumes": list(volumes), **more}))
 
 
 def test_claims_are_in_the_pods_own_order_and_ephemeral_ones_have_its_name():
