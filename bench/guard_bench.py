@@ -22,7 +22,7 @@ from bench.cluster.gang_bench import ClusterBench
 from bench.cluster.measurement import Actor, Result
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, start
-from tests.certificates import write_pair
+from tools.certificates import write_pair
 from tools.controlplane import ApiError
 from tools.controlplane.process import free_port
 

@@ -12,10 +12,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.harness.scheduler import Quorate, install_beside, manifests
-from tests.e2e.harness.world import World, pod, wait_for
-from tests.e2e.rights.test_guard import Webhook, overcommitted
 from tools.controlplane import Cluster
+from tools.harness.guard import Webhook, overcommitted
+from tools.harness.scheduler import Quorate, install_beside
+from tools.harness.world import World
+from tools.objects import pod
+from tools.testing import manifests, wait_for
 
 NAMESPACE = "collisions"
 SETTLED_S = 8.0

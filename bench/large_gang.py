@@ -12,9 +12,11 @@ from pathlib import Path
 import msgspec
 
 from bench.cluster.loads import CreateJob
-from tests.e2e.harness.faults import clear_lease
-from tests.e2e.harness.scheduler import Quorate, Replicas
-from tests.e2e.harness.world import World, gang_pods, pod, pod_group, wait_for
+from tools.harness.faults import clear_lease
+from tools.harness.scheduler import Quorate, Replicas
+from tools.harness.world import World
+from tools.objects import gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 MEMBERS = 1000
 NODES, CPU = 125, 8

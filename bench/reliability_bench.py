@@ -27,11 +27,12 @@ from rich.table import Table
 
 from bench.cluster.gang_bench import say
 from bench.large_gang import finished_s, undone_s
-from tests.e2e.harness import invariants
-from tests.e2e.harness.faults import contend_with_kube_scheduler, kill_in_mid_commit
-from tests.e2e.harness.scheduler import Quorate, Replicas, manifests
-from tests.e2e.harness.world import World, wait_for
 from tools.controlplane import Cluster
+from tools.harness import invariants
+from tools.harness.faults import contend_with_kube_scheduler, kill_in_mid_commit
+from tools.harness.scheduler import Quorate, Replicas
+from tools.harness.world import World
+from tools.testing import manifests, wait_for
 
 LEASES: dict[str, dict[str, float]] = {
     "15 s": {"leaseDurationSeconds": 15, "renewDeadlineSeconds": 10, "retryPeriodSeconds": 2},

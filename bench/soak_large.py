@@ -35,9 +35,10 @@ from bench.soak.bare_lists import read_all
 from bench.soak.load import LoadJob, Started
 from bench.soak.sampling import Lag, Sample, Sampler, growth, mib, own_lag_s
 from bench.soak.seed import Seed
-from tests.e2e.harness.scheduler import Quorate, manifests
 from tools.controlplane import Cluster
 from tools.controlplane.process import ComponentError, die_with_parent
+from tools.harness.scheduler import Quorate
+from tools.testing import manifests
 
 LAG_P99_S, LAG_MAX_S = 0.1, 0.25
 START_S = 15.0

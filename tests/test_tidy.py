@@ -47,15 +47,18 @@ def imported_by(path: Path) -> Iterator[str]:
 
 def test_no_module_of_tests_is_imported():
     """What several tests need is in a module that has no tests: edits of tests stay there."""
-    not_yet = (ROOT / "tests/e2e", ROOT / "bench")  # these still do it
     importing = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in tracked("*.py")
-        if not any(path.is_relative_to(one) for one in not_yet)
         for name in imported_by(path)
         if name.rpartition(".")[2].startswith("test_")
     ]
     assert not importing
+
+
+def test_benches_and_tools_import_no_tests():
+    outside = (*tracked("bench/*.py"), *tracked("tools/*.py"))
+    assert not [path for path in outside if any(m.startswith("tests") for m in imported_by(path))]
 
 
 def test_nothing_is_left_behind():

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from quorate.cli.commands.manifests import render
-from tests.certificates import write_pair
 from tests.chart.conftest import NAMESPACE, HelmError
 from tests.conftest import skip_or_fail
+from tools.certificates import write_pair
 from tools.chart import CHART
 from tools.controlplane import ApiError, Cluster
 from tools.controlplane.applying import wait_until_served

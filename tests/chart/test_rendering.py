@@ -11,9 +11,9 @@ import yaml
 
 from quorate.cli.commands.manifests import render
 from quorate.shell.configuration import config
-from tests.certificates import write_pair
 from tests.chart.conftest import HelmError
 from tests.paths import ROOT
+from tools.certificates import write_pair
 from tools.chart import CHART
 
 KEEP = "helm.sh/resource-policy"

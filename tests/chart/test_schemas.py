@@ -8,9 +8,9 @@ import subprocess
 import pytest
 import yaml
 
-from tests.certificates import write_pair
 from tests.chart.schemas import LOCATION, write_schemas
 from tests.conftest import skip_or_fail
+from tools.certificates import write_pair
 from tools.controlplane.versions import binary, missing_binaries
 
 pytestmark = pytest.mark.explore  # the API server refuses the same, in test_install

@@ -14,11 +14,12 @@ import pytest
 
 from tests.e2e.harness.cluster import cluster
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import Quorate, Replicas
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
-from tests.e2e.harness.world import World, wait_for
 from tests.property.seeds import SEED
 from tools.controlplane import Access, ApiError
+from tools.harness.scheduler import Quorate, Replicas
+from tools.harness.world import World
+from tools.testing import wait_for
 
 __all__ = ["cluster"]
 HERE = Path(__file__).parent

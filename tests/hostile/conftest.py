@@ -6,9 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.harness.cluster import cluster
-from tests.e2e.harness.scheduler import Quorate, Replicas
 from tests.e2e.harness.volcano import install_volcano
-from tests.e2e.harness.world import wait_for
 from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.behind import Behind
 from tests.hostile.harness.devices import make_devices
@@ -16,6 +14,8 @@ from tests.hostile.harness.faulty_server import Faulty
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import SHIPPED_LEASE, Target
 from tests.property.seeds import times
+from tools.harness.scheduler import Quorate, Replicas
+from tools.testing import wait_for
 
 __all__ = ["cluster"]
 

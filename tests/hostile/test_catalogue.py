@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.e2e.harness.world import wait_for
 from tests.hostile.catalogue import CATALOGUE
 from tests.hostile.catalogue.rows import STARTS, Attack
 from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import Target
+from tools.testing import wait_for
 
 GANGS = 3
 GANGS_MEANWHILE = 12

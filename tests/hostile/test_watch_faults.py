@@ -6,12 +6,12 @@ import pytest
 from aiohttp import web
 
 from quorate.shell.watch.objects import watched_kinds
-from tests.e2e.harness.scheduler import Replicas
-from tests.e2e.harness.world import wait_for
 from tests.hostile.harness.behind import Behind
 from tests.hostile.harness.faulty_server import FAULTS, Faulty, Spoilt
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import SHIPPED_LEASE
+from tools.harness.scheduler import Replicas
+from tools.testing import wait_for
 
 KINDS = watched_kinds(frozenset({"quorate"}))
 NEEDED = {path for path, kind in KINDS.items() if kind.required}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiohttp import web
 
-from tests.e2e.harness.world import wait_for
 from tests.hostile.harness.behind import Behind
 from tests.hostile.harness.devices import claim
 from tests.hostile.harness.faulty_server import FAULTS, OF_WRITES, Spoilt
 from tests.hostile.harness.neighbour import MEMBERS, Neighbour
+from tools.testing import wait_for
 
 LASTS_S = 1.0
 NOT_OF_WRITES = ("odd events", "odd items", "another kind", "another kind, none", "410")

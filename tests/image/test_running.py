@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from quorate.shell.recording.file_format import MAGIC
-from tests.e2e.harness.scheduler import Quorate
-from tests.e2e.harness.world import gang_pods
 from tools.embedded import Embedded
+from tools.harness.scheduler import Quorate
+from tools.objects import gang_pods
 from tools.testing import HANGS_S, wait_for
 
 pytestmark = pytest.mark.timeout(900)  # of a busy machine; the first one waits for the image

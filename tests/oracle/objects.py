@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests import objects
-from tests.objects import Object
+from tools import objects
+from tools.objects import Object
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from tests.objects import named
 from tests.oracle.objects import ZONE, node, pod, required_affinity, spread
+from tools.objects import named
 from tools.oracle import Oracle, OracleError
 
 

@@ -1,7 +1,7 @@
 """Filters and their messages, on clusters whose answer can be read off the rules."""
 
-from tests.objects import named
 from tests.oracle.objects import ZONE, node, pod, required_affinity, spread
+from tools.objects import named
 from tools.oracle import Oracle
 
 UNRESOLVABLE = "UnschedulableAndUnresolvable"

@@ -1,7 +1,7 @@
 """Who has to go, and where, when a pod of higher priority finds no room."""
 
-from tests.objects import named
 from tests.oracle.objects import DEFAULT, node, pod, selecting
+from tools.objects import named
 from tools.oracle import Oracle
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import skip_or_fail
-from tests.objects import Object, named
 from tests.oracle.objects import DEFAULT, ZONE, pod, required_affinity, selecting, spread
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
+from tools.objects import Object, named
 from tools.oracle import Oracle
 
 TIMEOUT_S = 30

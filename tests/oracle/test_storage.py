@@ -1,8 +1,8 @@
 """Volumes and devices: what plugins read through caches of their own."""
 
-from tests import objects
-from tests.objects import Object, named
 from tests.oracle.objects import DEFAULT, HOST, ZONE, node, pod
+from tools import objects
+from tools.objects import Object, named
 from tools.oracle import Oracle
 
 STORAGE = "storage.k8s.io/v1"

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests import objects
 from tests.signals import ignores
+from tools import objects
 from tools.demo.naive import first_fit
 from tools.demo.view import view
 from tools.demo.world import BLUE, GANGS, PG1, RED, GangSeen, Member, Picture

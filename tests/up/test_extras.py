@@ -17,10 +17,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from quorate import DISTRIBUTION, __version__
-from tests.e2e.harness.scheduler import Quorate
-from tests.e2e.harness.world import gang_pods, wait_for
 from tools.embedded import Embedded
-from tools.testing import HANGS_S
+from tools.harness.scheduler import Quorate
+from tools.objects import gang_pods
+from tools.testing import HANGS_S, wait_for
 
 pytestmark = pytest.mark.explore
 ROOT = Path(__file__).resolve().parents[2]

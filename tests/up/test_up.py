@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import objects
 from tests.signals import ignores
+from tools import objects
 from tools.embedded import Embedded
 from tools.testing import HANGS_S, wait_for
 

@@ -50,7 +50,7 @@ class _RealCluster(Cluster):
 
 
 def _start_real(folder: Path) -> Cluster:
-    from tests.e2e.harness.scheduler import CONFIG, Quorate  # of quorate's tests: only needed here
+    from tools.harness.scheduler import CONFIG, Quorate  # of quorate's tests: only needed here
 
     missing = missing_binaries()
     if missing:

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tests.e2e.harness.scheduler import manifests
-from tests.e2e.harness.world import gang_pods, pod, wait_for
+from tools.objects import gang_pods, pod
+from tools.testing import manifests, wait_for
 
 ACCOUNT = "system:serviceaccount:quorate-system:quorate"
 
@@ -116,7 +116,7 @@ def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
 
 
 def test_a_watch_prints_each_change_until_ctrl_c(waiting):
-    """Finding C: there was no -w."""
+    """There was no ``-w``."""
     line = [sys.executable, "-m", "quorate.cli", "gangs", "-w", "-n", waiting.namespace]
     line += ["--kubeconfig", str(waiting.cluster.kubeconfig)]
     line += ["--config", str(waiting.quorate.config_file)]
@@ -136,7 +136,7 @@ def test_a_watch_prints_each_change_until_ctrl_c(waiting):
 
 
 def test_nodes_show_who_has_the_gpus_and_which_nodes_take_no_pods(world):
-    """Finding C: nothing showed nodes and free GPUs."""
+    """Nothing showed nodes and free GPUs."""
     world.nodes(2, allocatable={"nvidia.com/gpu": "4"})
     (cordoned,) = world.nodes(
         1, prefix=f"{world.namespace}-shut-", allocatable={"nvidia.com/gpu": "4"}

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness.scheduler import command_line
-from tests.e2e.harness.world import wait_for
+from tools.testing import command_line, wait_for
 
 SECRET = "hunter2-secret"
 SUMMARY = r"replayed [\d,]+ changes and ([\d,]+) decisions: ([\d,]+) plans equal, 0 different, "

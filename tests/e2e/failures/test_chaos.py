@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.e2e.harness.faults import kill_in_mid_commit
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
+from tools.harness.faults import kill_in_mid_commit
 
 pytestmark = pytest.mark.explore
 

@@ -4,11 +4,10 @@ import time
 
 import pytest
 
-from tests.e2e.harness import invariants
-from tests.e2e.harness.world import wait_for
-from tests.e2e.leaders.test_lifecycle import wait_until_calm
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
+from tools.harness import invariants
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.explore
 
@@ -36,6 +35,6 @@ def test_gangs_are_whole_after_the_api_server_went_in_mid_commit(
         assert scheduler.process.poll() is None
         assert not apart.events("GangRolledBack")
         invariants.remove_load(apart)
-    wait_until_calm(quorate)
+    quorate.wait_well()
     assert not scheduler.violations()
     print(f"{rounds} restarts, {torn} in mid-commit, whole {slowest_s:.1f} s after it was back")

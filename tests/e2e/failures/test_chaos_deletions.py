@@ -4,10 +4,11 @@ import time
 
 import pytest
 
-from tests.e2e.harness import invariants
-from tests.e2e.harness.world import pod_group, wait_for
 from tools.controlplane import ApiError, Cluster
 from tools.embedded import Embedded
+from tools.harness import invariants
+from tools.objects import pod_group
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.explore
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.harness import invariants
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.world import wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
+from tools.harness import invariants
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.explore
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.harness.faults import contend_with_kube_scheduler
+from tools.harness.faults import contend_with_kube_scheduler
 
 pytestmark = pytest.mark.explore
 

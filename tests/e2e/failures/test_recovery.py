@@ -7,12 +7,13 @@ from contextlib import ExitStack
 import pytest
 
 from quorate.core.model.policy import Policy
-from tests.e2e.harness import invariants
-from tests.e2e.harness.faults import clear_lease
 from tests.e2e.harness.recording_proxy import Recording, is_bind
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import SHORT_LEASE
-from tests.e2e.harness.world import pod, wait_for
+from tools.harness import invariants
+from tools.harness.faults import clear_lease
+from tools.harness.scheduler import SHORT_LEASE
+from tools.objects import pod
+from tools.testing import wait_for
 
 
 @pytest.mark.core

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group, wait_for
 from tools.controlplane import ApiError
+from tools.objects import GANG_LABEL, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.e2e.harness.world import SIGS, wait_for
+from tools.objects import SIGS
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.core
 

@@ -7,16 +7,8 @@ import pytest
 
 from quorate.dialects import by_name
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.world import (
-    NATIVE,
-    SIGS,
-    VOLCANO,
-    X_K8S,
-    gang_pods,
-    pod,
-    pod_group,
-    wait_for,
-)
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.usefixtures("volcano")
 
@@ -277,7 +269,7 @@ def test_volcanos_queues_are_left_to_those_who_own_its_pods(volcano, apart, besi
 @pytest.mark.real
 @pytest.mark.parametrize("dialect", ["x-k8s", "sigs"])
 def test_the_object_has_events_of_waiting_and_of_the_start(world, dialect):
-    """Finding C: ``kubectl describe podgroup`` had no Event for x-k8s and sigs."""
+    """``kubectl describe podgroup`` had no Event for x-k8s and sigs."""
     shape = SHAPES[dialect]
     world.nodes(1, allocatable={"pods": "1"})
     world.apply(shape.group("pg1", 2), shape.deployment("pause", "pg1", 2))

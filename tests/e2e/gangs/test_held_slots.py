@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group, wait_for
+from tools.objects import GANG_LABEL, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 HOLD = "quorate.dev/hold-seconds"
 

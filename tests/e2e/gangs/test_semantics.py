@@ -3,7 +3,8 @@
 import pytest
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.world import GANG_LABEL, SIGS, gang_pods, pod, pod_group, wait_for
+from tools.objects import GANG_LABEL, SIGS, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 GATE = {"schedulingGates": [{"name": "example.com/hold"}]}
 

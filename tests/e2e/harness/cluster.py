@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import skip_or_fail
-from tests.e2e.harness.scheduler import manifests
 from tools.controlplane import Access, Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
+from tools.testing import manifests
 
 
 @pytest.fixture(scope="session")

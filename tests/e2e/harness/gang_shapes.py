@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.e2e.harness.world import NATIVE, SIGS, VOLCANO, X_K8S, pod
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, pod
 
 
 class Shape(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.e2e.harness.world import World
+from tools.harness.world import World
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from tests.e2e.harness import invariants
-from tests.e2e.harness.scheduler import SHORT_LEASE
-from tests.e2e.harness.world import gang_pods, pod_group, wait_for
 from tools.controlplane import Cluster
 from tools.embedded import Embedded
+from tools.harness import invariants
+from tools.harness.scheduler import SHORT_LEASE
+from tools.objects import gang_pods, pod_group
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.explore
 

@@ -5,13 +5,14 @@ import time
 
 import pytest
 
-from tests.e2e.harness.faults import clear_lease
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.relay import Relay
-from tests.e2e.harness.scheduler import SHORT_LEASE, Quorate
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
-from tests.e2e.harness.world import VOLCANO, gang_pods, wait_for
 from tools.controlplane import ApiError
+from tools.harness.faults import clear_lease
+from tools.harness.scheduler import SHORT_LEASE
+from tools.objects import VOLCANO, gang_pods
+from tools.testing import wait_for
 
 
 def more_nodes(world, count: int = 1) -> None:
@@ -21,11 +22,6 @@ def more_nodes(world, count: int = 1) -> None:
 def leases(world, namespace: str) -> str:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/quorate"
     return world.cluster.api("GET", path)["spec"]["holderIdentity"]
-
-
-def wait_until_calm(shared: Quorate) -> None:
-    """The suite's own scheduler has to be well for the tests that follow."""
-    wait_for(lambda: shared.page("/readyz") == "ok" and shared.leads(), "it is well")
 
 
 @pytest.mark.core
@@ -81,7 +77,7 @@ def test_gangs_that_wait_start_after_a_restart_of_the_api_server(world):
     world.wait_condition("4 members must start together and 2 fit")
     pid = world.quorate.process.pid
     world.cluster.restart_apiserver()
-    wait_until_calm(world.quorate)
+    world.quorate.wait_well()
     assert world.quorate.process.poll() is None
     assert world.quorate.process.pid == pid
     world.stays_unbound()
@@ -95,7 +91,7 @@ def test_nothing_is_lost_when_the_api_server_crashes_while_a_gang_arrives(world)
     world.cluster.restart_apiserver(kill=True)
     wait_for(lambda: whole_pods_created(world), "pods can be created again")
     world.wait_bound(20)
-    wait_until_calm(world.quorate)
+    world.quorate.wait_well()
     assert not world.events("GangRolledBack")
 
 

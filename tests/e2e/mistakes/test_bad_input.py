@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.scheduler import CONFIG
-from tests.e2e.harness.world import SIGS, gang_pods, pod, pod_group, wait_for
 from tools.controlplane import ApiError
 from tools.controlplane.process import free_port
+from tools.harness.scheduler import CONFIG
+from tools.objects import SIGS, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SIGS_CRD = f"{CRDS}/podgroups.scheduling.sigs.k8s.io"

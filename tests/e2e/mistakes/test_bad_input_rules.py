@@ -7,9 +7,11 @@ import json
 
 import pytest
 
-from tests.e2e.harness.world import World, pod, wait_for
 from tests.unit.bad import device_tables, tables
 from tools.controlplane import ApiError
+from tools.harness.world import World
+from tools.objects import pod
+from tools.testing import wait_for
 
 PATHS = {
     "Pod": "/api/v1/namespaces/{}/pods",

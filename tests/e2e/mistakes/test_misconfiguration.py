@@ -5,7 +5,8 @@ import time
 import pytest
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.world import GANG_LABEL, X_K8S, gang_pods, pod, pod_group, wait_for
+from tools.objects import GANG_LABEL, X_K8S, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 
 def is_told_everywhere(world, name: str, reason: str, text: str, *, condition: str = "") -> dict:

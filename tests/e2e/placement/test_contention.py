@@ -5,7 +5,8 @@ import time
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording
-from tests.e2e.harness.world import gang_pods, pod, wait_for
+from tools.objects import gang_pods, pod
+from tools.testing import wait_for
 
 
 def bound_by_gang(world, gangs: list[str]) -> dict[str, int]:

@@ -6,7 +6,8 @@ Workloads of every kind, with no other scheduler: ``test_only_scheduler``.
 import pytest
 
 from tests.e2e.harness.workloads import REQUIRED, ZONE, matching, workload, zones
-from tests.e2e.harness.world import World, wait_for
+from tools.harness.world import World
+from tools.testing import wait_for
 
 
 @pytest.fixture

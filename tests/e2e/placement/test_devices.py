@@ -4,13 +4,12 @@ import itertools
 
 import pytest
 
+from tests.e2e.harness.devices import API, DRIVER, RESOURCE, claims, gpus, left_over
 from tests.e2e.harness.recording_proxy import Recording
-from tests.e2e.harness.world import gang_pods, pod, pod_group, wait_for
+from tools.objects import gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.core
-
-DRIVER = "gpu.example.com"
-API = "/apis/resource.k8s.io/v1"
 
 
 @pytest.fixture
@@ -26,22 +25,6 @@ def devices(cluster):
     yield write
     for path in made:
         cluster.api("DELETE", path)
-
-
-def gpus(node: str, count: int, generation: int = 1) -> dict:
-    return {
-        "driver": DRIVER,
-        "nodeName": node,
-        "pool": {"name": node, "generation": generation, "resourceSliceCount": 1},
-        "devices": [
-            {
-                "name": f"gpu-{i}",
-                "attributes": {"model": {"string": "h100"}, "uuid": {"string": f"{node}-{i}"}},
-                "capacity": {"memory": {"value": "80Gi"}},
-            }
-            for i in range(count)
-        ],
-    }
 
 
 def one_gpu(
@@ -75,11 +58,6 @@ def gang_with_gpus(world, count: int) -> list[dict]:
     for one in pods:
         one["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
     return pods
-
-
-def claims(world) -> list[dict]:
-    path = f"{API}/namespaces/{world.namespace}/resourceclaims"
-    return world.cluster.api("GET", path)["items"]
 
 
 def allocated(world) -> list[str]:
@@ -199,9 +177,6 @@ def test_a_device_stays_given_while_a_write_of_its_claim_is_held_up(apart, besid
         apart.delete_pods()
 
 
-RESOURCE = "example.com/gpu"
-
-
 def gang_by_resource(world, count: int) -> list[dict]:
     """Pods that ask for devices as for an extended resource, and know nothing of claims."""
     world.apply(pod_group("g", count))
@@ -210,23 +185,6 @@ def gang_by_resource(world, count: int) -> list[dict]:
         amounts = {RESOURCE: "1"}
         one["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     return pods
-
-
-def left_over(pod: dict) -> dict:
-    """A claim that was made for a pod's extended resources, and not used."""
-    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True}
-    request = {"name": "r", "exactly": {"deviceClassName": "gpus"}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {
-            "name": "left-over",
-            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-            "finalizers": ["resource.kubernetes.io/delete-protection"],
-            "ownerReferences": [owner | {key: pod["metadata"][key] for key in ("name", "uid")}],
-        },
-        "spec": {"devices": {"requests": [request]}},
-    }
 
 
 def backing_class(devices) -> None:

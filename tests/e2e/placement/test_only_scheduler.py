@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.conftest import skip_or_fail
+from tests.e2e.harness.devices import DRIVER, gpus
 from tests.e2e.harness.provisioner import (
     NO_PROVISIONER,
     SELECTED,
@@ -19,7 +20,6 @@ from tests.e2e.harness.provisioner import (
     claims_of,
     volume,
 )
-from tests.e2e.harness.scheduler import Quorate, manifests
 from tests.e2e.harness.workloads import (
     HOST,
     PREFERRED,
@@ -32,12 +32,14 @@ from tests.e2e.harness.workloads import (
     workload,
     zones,
 )
-from tests.e2e.harness.world import GANG_LABEL, World, pod, pod_group, wait_for
-from tests.e2e.placement.test_devices import DRIVER, gpus
 from tests.paths import ROOT
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
+from tools.harness.scheduler import Quorate
+from tools.harness.world import World
+from tools.objects import GANG_LABEL, pod, pod_group
+from tools.testing import manifests, wait_for
 
 EXAMPLE = ROOT / "examples" / "default-scheduler"
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}

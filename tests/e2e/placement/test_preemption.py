@@ -3,8 +3,10 @@
 import pytest
 import yaml
 
-from tests.e2e.harness.scheduler import RBAC, manifests
-from tests.e2e.harness.world import World, pod, wait_for
+from tools.harness.scheduler import RBAC
+from tools.harness.world import World
+from tools.objects import pod
+from tools.testing import manifests, wait_for
 
 PRIORITIES = {"low": -10, "high": 1000}
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

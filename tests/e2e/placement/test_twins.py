@@ -9,7 +9,9 @@ import pytest
 
 from tests.e2e.harness.provisioner import NO_PROVISIONER, claim
 from tests.e2e.harness.workloads import HOST, REQUIRED, ZONE
-from tests.e2e.harness.world import World, pod, wait_for
+from tools.harness.world import World
+from tools.objects import pod
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.core
 

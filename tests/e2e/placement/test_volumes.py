@@ -12,7 +12,7 @@ from tests.e2e.harness.provisioner import (
     volume,
     with_claims,
 )
-from tests.e2e.harness.world import wait_for
+from tools.testing import wait_for
 
 pytestmark = pytest.mark.core
 

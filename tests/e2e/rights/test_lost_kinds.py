@@ -4,8 +4,10 @@ import copy
 
 import yaml
 
-from tests.e2e.harness.scheduler import RBAC, manifests
-from tests.e2e.harness.world import World, pod, wait_for
+from tools.harness.scheduler import RBAC
+from tools.harness.world import World
+from tools.objects import pod
+from tools.testing import manifests, wait_for
 
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "there-is-none"}}
 LOST = {"persistentvolumeclaims", "podgroups"}

@@ -10,22 +10,14 @@ import json
 import pytest
 
 from tests.e2e.harness import provisioner
+from tests.e2e.harness.devices import RESOURCE, claims, gpus, left_over
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.recording_proxy import Recording
-from tests.e2e.harness.scheduler import Quorate, install_beside, uninstall
-from tests.e2e.harness.world import (
-    GANG_LABEL,
-    NATIVE,
-    SIGS,
-    VOLCANO,
-    World,
-    gang_pods,
-    pod,
-    pod_group,
-    wait_for,
-)
-from tests.e2e.placement.test_devices import RESOURCE, claims, gpus, left_over
 from tests.rights import ASKED, CHECKED_BESIDES, right_of, widened
+from tools.harness.scheduler import Quorate, install_beside, uninstall
+from tools.harness.world import World
+from tools.objects import GANG_LABEL, NATIVE, SIGS, VOLCANO, gang_pods, pod, pod_group
+from tools.testing import wait_for
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("volcano")]
 

@@ -1,9 +1,9 @@
 """Claims of devices: expressions that crash, last or grow, and claims without end."""
 
-from tests.e2e.harness.world import pod
 from tests.hostile.catalogue.rows import STARTS, Catalogue
 from tests.hostile.harness.attacker import Attacker
 from tests.hostile.harness.devices import DRIVER, claim, using
+from tools.objects import pod
 
 DEVICES = Catalogue()
 _THIRTY = ",".join(str(i) for i in range(30))

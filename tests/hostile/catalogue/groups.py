@@ -1,10 +1,10 @@
 """Gangs: objects of every API, members that name others' gangs, and lives that never end well."""
 
 from tests.e2e.harness.gang_shapes import SHAPES
-from tests.e2e.harness.world import GANG_LABEL, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
 from tests.hostile.catalogue.pods import HOST, REQUIRED
 from tests.hostile.catalogue.rows import STARTS, Catalogue
 from tests.hostile.harness.attacker import Attacker
+from tools.objects import GANG_LABEL, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
 
 GROUPS = Catalogue()
 INT32_MAX = 2**31 - 1

@@ -1,9 +1,8 @@
 """Other objects that the scheduler watches, from claims of volumes to events and leases."""
 
-from tests.e2e.harness.world import pod
 from tests.hostile.catalogue.rows import STARTS, Catalogue
 from tests.hostile.harness.attacker import Attacker
-from tests.objects import claim
+from tools.objects import claim, pod
 
 OTHERS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}

@@ -1,8 +1,8 @@
 """Single pods as large and as odd as the API server takes them, of ours and of other schedulers."""
 
-from tests.e2e.harness.world import pod
 from tests.hostile.catalogue.rows import STARTS, Catalogue
 from tests.hostile.harness.attacker import Attacker
+from tools.objects import pod
 
 PODS = Catalogue()
 FOREIGN = "default-scheduler"

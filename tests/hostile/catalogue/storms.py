@@ -1,10 +1,10 @@
 """Storms: as many objects, and as often, as the API server takes them."""
 
-from tests.e2e.harness.world import GANG_LABEL, gang_pods, pod, pod_group
 from tests.hostile.catalogue.groups import by_labels
 from tests.hostile.catalogue.rows import Catalogue
 from tests.hostile.harness.attacker import Attacker
 from tests.property.seeds import times
+from tools.objects import GANG_LABEL, gang_pods, pod, pod_group
 
 STORMS = Catalogue()
 TINY = {"requests": {"cpu": "1m"}}

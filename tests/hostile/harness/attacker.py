@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 
-from tests.e2e.harness.world import NATIVE, SIGS, VOLCANO, X_K8S, make_namespace
 from tools.controlplane import Access, ApiError
+from tools.harness.world import make_namespace
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S
 from tools.testing import wait_for
 
 _THREADS = 8

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from tests.e2e.harness.world import wait_for
 from tests.hostile.harness.faulty_server import Faulty
 from tests.hostile.harness.neighbour import Neighbour
 from tests.hostile.harness.target import Target
+from tools.testing import wait_for
 
 
 class Behind(NamedTuple):

@@ -1,7 +1,7 @@
 """Devices of the cluster that claims of tenants may ask for: eight on each of some nodes."""
 
-from tests.objects import named
 from tools.controlplane import Access
+from tools.objects import named
 
 DRIVER = "gpu.example.com"
 CLASS = "gpus"

@@ -3,8 +3,9 @@
 import itertools
 import time
 
-from tests.e2e.harness.world import GANG_LABEL, make_namespace, pod, pod_group
 from tools.controlplane import Access
+from tools.harness.world import make_namespace
+from tools.objects import GANG_LABEL, pod, pod_group
 from tools.testing import HANGS_S
 
 MEMBERS = 8

@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from tests.e2e.harness.world import NATIVE, SIGS, VOLCANO, X_K8S
 from tests.hostile.catalogue.devices import CRASHING, LASTING
 from tests.hostile.harness.devices import claim, using
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S
 
 NAMES = st.sampled_from(["a", "b", "c0", "d-e", "x" * 63])
 KEYS = st.sampled_from(

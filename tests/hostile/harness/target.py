@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import yaml
 
-from tests.e2e.harness.scheduler import Quorate, manifests
-from tests.e2e.harness.world import wait_for
 from tools.controlplane import Access
+from tools.harness.scheduler import Quorate
+from tools.testing import manifests, wait_for
 
 SHIPPED_LEASE = {"leaseDurationSeconds": 15, "renewDeadlineSeconds": 10, "retryPeriodSeconds": 2}
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/quorate"

@@ -18,9 +18,9 @@ from quorate.core.scheduler import Scheduler
 from quorate.dialects import by_name
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests import objects
 from tests.property.seeds import drawn
 from tests.unit.lint.world import X_LABEL, group, job, lint, node
+from tools import objects
 
 ZONE, HOST, NOWHERE = "zone", "kubernetes.io/hostname", "rack"
 APPS = ("a", "b", "c")

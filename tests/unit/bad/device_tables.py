@@ -3,9 +3,9 @@
 from typing import Any
 
 from quorate.core.model.reasons import Reason
-from tests.objects import Object, named
 from tests.unit.bad.driving import pod
 from tests.unit.bad.tables import CLAIM, DELETED, Case
+from tools.objects import Object, named
 
 DRIVER = "gpu.example"
 REQUEST = "spec.devices.requests[0].exactly"

@@ -18,8 +18,8 @@ from quorate.dialects.base import Malformed
 from quorate.shell.apis import api_words
 from quorate.shell.report.bodies import not_scheduled
 from quorate.shell.watch.objects import watched_kinds
-from tests import objects
-from tests.objects import GANG_LABEL, Object, merged, pod_group
+from tools import objects
+from tools.objects import GANG_LABEL, Object, merged, pod_group
 
 NAMES = ("quorate", "default-scheduler")
 ZONE = "topology.kubernetes.io/zone"

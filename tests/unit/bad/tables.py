@@ -8,9 +8,9 @@ object and the field. Where kube-scheduler has a sentence of its own it comes fi
 from typing import Any, NamedTuple
 
 from quorate.core.model.reasons import Reason
-from tests import objects
-from tests.objects import Object
 from tests.unit.bad.driving import ZONE, node, pod
+from tools import objects
+from tools.objects import Object
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

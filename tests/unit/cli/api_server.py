@@ -11,8 +11,9 @@ from aiohttp import web
 
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.watch.lookups import LOOKUPS
-from tests import objects, servers
-from tests.objects import GANG_LABEL, pod_group
+from tests import servers
+from tools import objects
+from tools.objects import GANG_LABEL, pod_group
 from tools.testing import HANGS_S
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"

@@ -20,7 +20,7 @@ from quorate.cli.commands.manifests import (
 )
 from quorate.shell.configuration import config
 from quorate.shell.serve import guard
-from tests.certificates import write_pair
+from tools.certificates import write_pair
 
 
 def objects(text):

@@ -8,7 +8,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
 from quorate.shell.watch.nodes import decode_node
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests import objects
+from tools import objects
 
 NOW_S = 1.0
 

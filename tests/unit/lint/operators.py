@@ -1,6 +1,6 @@
 """Objects that operators make gangs of, in one line each, for the tables of the tests."""
 
-from tests.objects import named
+from tools.objects import named
 
 GPU = "nvidia.com/gpu"
 

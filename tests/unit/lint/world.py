@@ -4,9 +4,9 @@ import yaml
 
 from quorate.lint.check import Report, Text, check
 from quorate.lint.manifests import Options
-from tests import objects
-from tests.objects import GANG_LABEL as X_LABEL
-from tests.objects import X_K8S, named, pod_group
+from tools import objects
+from tools.objects import GANG_LABEL as X_LABEL
+from tools.objects import X_K8S, named, pod_group
 
 SIGS = "scheduling.sigs.k8s.io/v1alpha1"
 VOLCANO, NATIVE = "scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/v1alpha2"

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from quorate.core.model.quantity import counts_gpus
-from tests import objects
 from tests.paths import ROOT
 from tests.unit.cli.api_server import NODES, PODS, listing, serving, small_cluster
 from tests.unit.cli.api_server import pod as plain_pod
+from tools import objects
 
 GPU = "nvidia.com/gpu"
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}

@@ -19,9 +19,9 @@ import pytest
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.connections.pool import ConnectionPool
 from quorate.shell.kube.errors import Unreachable
-from tests.certificates import write_pair
 from tests.servers import close, take_who_waits
 from tests.unit.shell.scripted_server import credentials_for
+from tools.certificates import write_pair
 
 REQUESTS = 3000
 AT_ONCE = 100

@@ -17,7 +17,7 @@ from quorate.shell.process.clock import SystemClock
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve import guard as guard_module
 from quorate.shell.serve.guard import BODY_BYTES_MAX, GuardError, GuardServer
-from tests.certificates import write_pair
+from tools.certificates import write_pair
 from tools.testing import HANGS_S
 
 HEADERS = {"Content-Type": "application/json"}

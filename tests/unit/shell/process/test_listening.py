@@ -13,7 +13,7 @@ from quorate.shell.process.clock import SystemClock
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve.guard import GuardError, GuardServer
 from quorate.shell.serve.health import HealthError, HealthServer
-from tests.certificates import write_pair
+from tools.certificates import write_pair
 
 EVERYWHERE = pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 

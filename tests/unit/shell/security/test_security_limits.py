@@ -32,7 +32,6 @@ from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.write_queue import WriteQueue
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import watched_kinds
-from tests import objects
 from tests.unit.shell.scripted_server import (
     ManualClock,
     ScriptedServer,
@@ -45,6 +44,7 @@ from tests.unit.shell.scripted_server import (
     whole_list,
 )
 from tests.unit.shell.watch.decoded import decode
+from tools import objects
 from tools.testing import HANGS_S
 
 PODS = "/api/v1/pods"

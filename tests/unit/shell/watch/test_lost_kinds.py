@@ -13,8 +13,8 @@ from quorate.shell.apis import api_words
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.watch.feed import Feed
-from tests import objects
 from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
+from tools import objects
 from tools.testing import HANGS_S
 
 

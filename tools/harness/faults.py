@@ -8,10 +8,12 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from tests.e2e.harness import invariants
-from tests.e2e.harness.kubelets import Kubelets
-from tests.e2e.harness.scheduler import Replicas
-from tests.e2e.harness.world import World, pod_group, wait_for
+from tools.harness import invariants
+from tools.harness.kubelets import Kubelets
+from tools.harness.scheduler import Replicas
+from tools.harness.world import World
+from tools.objects import pod_group
+from tools.testing import wait_for
 
 
 def clear_lease(world: World) -> None:

@@ -8,8 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.e2e.harness.world import GANG_LABEL, X_K8S, gang_pods, pod, pod_group, wait_for
-from tools.testing import HANGS_S
+from tools.objects import GANG_LABEL, X_K8S, gang_pods, pod, pod_group
+from tools.testing import HANGS_S, wait_for
 
 MEMBERS = 60
 NODES = 4

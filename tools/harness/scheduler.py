@@ -137,6 +137,10 @@ class Quorate:
     def leads(self) -> bool:
         return self.metric("quorate_leader") == 1.0
 
+    def wait_well(self) -> None:
+        """Wait until it is as the tests that follow need it: it leads, and lacks nothing."""
+        wait_for(lambda: self.page("/readyz") == "ok" and self.leads(), "it is well")
+
     def log(self) -> str:
         return self.log_file.read_text()
 

@@ -1,9 +1,12 @@
-"""Manifests of Kubernetes as values, in one line each. What else a test says goes into the spec."""
+"""Manifests of tests and benches as values, in one line each; other arguments go into the spec."""
 
 from typing import Any
 
 Object = dict[str, Any]
 X_K8S = "scheduling.x-k8s.io/v1alpha1"
+SIGS = "scheduling.sigs.k8s.io/v1alpha1"
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+NATIVE = "scheduling.k8s.io/v1alpha2"
 GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 ONE_CPU = {"cpu": "1"}
 
@@ -17,14 +20,18 @@ def merged(one: Object, other: Object) -> Object:
     return both
 
 
-def named(kind: str, version: str, name: str, metadata: Object | None = None, **fields) -> Object:
+def named(
+    kind: str, version: str, name: str, metadata: Object | None = None, **fields: object
+) -> Object:
     """Return an object of any kind; fields that are None are left out."""
     whole = {"name": name, **(metadata or {})}
     said = {key: value for key, value in fields.items() if value is not None}
     return {"apiVersion": version, "kind": kind, "metadata": whole, **said}
 
 
-def node(name: str, *, labels=None, allocatable=None, **spec) -> Object:
+def node(
+    name: str, *, labels: Object | None = None, allocatable: Object | None = None, **spec: object
+) -> Object:
     """Return a node of 8 cpu and 8 GiB for 10 pods; ``allocatable`` is what it has else."""
     status = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10", **(allocatable or {})}}
     return named("Node", "v1", name, {"labels": labels or {}}, spec=spec, status=status)
@@ -40,7 +47,7 @@ def pod(
     annotations: Object | None = None,
     metadata: Object | None = None,
     status: Object | None = None,
-    **spec,
+    **spec: object,
 ) -> Object:
     """Return a pod with one container that asks for ``requests``; None leaves a field out."""
     main: Object = {"name": "main", "image": "registry.k8s.io/pause:3.6"}
@@ -55,14 +62,29 @@ def pod(
 
 
 def pod_group(
-    name: str, min_member: int | None, api: str = X_K8S, *, metadata=None, **spec
+    name: str,
+    min_member: int | None,
+    api: str = X_K8S,
+    *,
+    metadata: Object | None = None,
+    **spec: object,
 ) -> Object:
     """Return a PodGroup of one of the APIs that call it minMember; None leaves that out."""
     known = {} if min_member is None else {"minMember": min_member}
     return named("PodGroup", api, name, metadata, spec={**known, **spec})
 
 
-def claim(name: str, *, metadata=None, status=None, **spec) -> Object:
+def gang_pods(
+    name: str, count: int, *, labels: Object | None = None, **options: object
+) -> list[Object]:
+    """Return ``count`` pods of the x-k8s gang ``name``, named name-0, name-1, ..."""
+    own = {GANG_LABEL: name, "gang": name, **(labels or {})}
+    return [pod(f"{name}-{i}", labels=own, **options) for i in range(count)]
+
+
+def claim(
+    name: str, *, metadata: Object | None = None, status: Object | None = None, **spec: object
+) -> Object:
     """Return a PersistentVolumeClaim for 1 GiB."""
     known = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     kind = "PersistentVolumeClaim"

@@ -1,4 +1,4 @@
-"""What an e2e test does to a cluster and looks at: a namespace, nodes, manifests, pods, reasons."""
+"""What one test does to a cluster and looks at: a namespace, nodes, manifests, pods, reasons."""
 
 import io
 import itertools
@@ -9,13 +9,9 @@ from contextlib import redirect_stdout
 from itertools import chain, zip_longest
 
 from tools.controlplane import Access, ApiError
+from tools.objects import X_K8S, gang_pods, pod, pod_group
 from tools.testing import call, command_line, wait_for
 
-X_K8S = "scheduling.x-k8s.io/v1alpha1"
-SIGS = "scheduling.sigs.k8s.io/v1alpha1"
-VOLCANO = "scheduling.volcano.sh/v1beta1"
-NATIVE = "scheduling.k8s.io/v1alpha2"
-GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 PROBES = "/api/v1/namespaces/default/pods"
 NO_NODE = {"quorate.dev/no": "such"}
 _probes = itertools.count()
@@ -265,43 +261,3 @@ class World:
     def _delete_pods(self, path: str) -> bool:
         self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=120)
         return not self.cluster.api("GET", path)["items"]
-
-
-def pod(name: str, *, scheduler: str = "quorate", labels=None, annotations=None, **spec) -> dict:
-    """Return a pod with one container that asks for ``requests`` (default: 1 cpu)."""
-    requests = spec.pop("requests", {"cpu": "1"})
-    resources = {"requests": requests}
-    extended = {key: value for key, value in requests.items() if "/" in key}
-    if extended:
-        resources["limits"] = extended
-    container = {
-        "name": "main",
-        "image": "registry.k8s.io/pause:3.6",
-        "resources": resources,
-        **spec.pop("container", {}),
-    }
-    metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {"schedulerName": scheduler, "containers": [container], **spec},
-    }
-
-
-def pod_group(
-    name: str, min_member: int, api: str = "scheduling.x-k8s.io/v1alpha1", **spec
-) -> dict:
-    """Return a PodGroup of one of the APIs that call it minMember."""
-    return {
-        "apiVersion": api,
-        "kind": "PodGroup",
-        "metadata": {"name": name},
-        "spec": {"minMember": min_member, **spec},
-    }
-
-
-def gang_pods(name: str, count: int, **options) -> list[dict]:
-    """Return ``count`` pods of the x-k8s gang ``name``, named name-0, name-1, ..."""
-    labels = {GANG_LABEL: name, "gang": name, **options.pop("labels", {})}
-    return [pod(f"{name}-{i}", labels=labels, **options) for i in range(count)]

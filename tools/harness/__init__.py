@@ -1,0 +1,1 @@
+"""What end-to-end tests and benches do to a cluster: schedulers, worlds, loads, and faults."""
