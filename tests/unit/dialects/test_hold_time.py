@@ -8,7 +8,7 @@ from quorate.dialects import resolve
 from quorate.dialects.base import PodFacts
 from quorate.dialects.common.hold_time import FOR_NOBODY, HOLD_SECONDS
 from quorate.shell.watch.objects import watched_kinds
-from tests.unit.shell.watch.decoded import pod
+from tests.unit.shell.decoded import pod
 
 X_K8S = {"scheduling.x-k8s.io/pod-group": "g"}
 GOOD = [("0", 0.0), ("300", 300.0), ("0.5", 0.5), ("86400", 86400.0), ("007", 7.0)]

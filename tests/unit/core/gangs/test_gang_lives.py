@@ -12,8 +12,8 @@ from quorate.core.model.changes import (
     PodChanged,
 )
 from quorate.core.model.journal import Journal, entry_of, is_older
-from tests.unit.core.gangs.recovery_world import GRACE_S, JOB
 from tests.unit.core.held_world import full_world, lose
+from tests.unit.core.recovery_world import GRACE_S, JOB
 from tests.unit.core.world import LABELS, VOLCANO, World, binds_of, fail, key, names, world
 
 OLD = {"phase": "Failed", "node": "n0", "attempt": "old-1", "attempt_size": 2}

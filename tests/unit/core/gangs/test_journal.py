@@ -6,7 +6,7 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.changes import BindFailed, BindFailure, JournalFound
 from quorate.core.model.journal import Journal, journal_of
-from tests.unit.core.gangs.recovery_world import GRACE_S, JOB, left_behind, open_in, world
+from tests.unit.core.recovery_world import GRACE_S, JOB, left_behind, open_in, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, key, names
 
 REFUSED = fail(BindFailure.REFUSED)

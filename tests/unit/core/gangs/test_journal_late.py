@@ -8,7 +8,7 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.changes import JournalFound
 from quorate.core.model.journal import Journal, journal_of
-from tests.unit.core.gangs.recovery_world import JOB, open_in, world
+from tests.unit.core.recovery_world import JOB, open_in, world
 from tests.unit.core.world import key
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import GangState, Reason
-from tests.unit.core.gangs.recovery_world import GRACE_S, OURS, left_behind, world
+from tests.unit.core.recovery_world import GRACE_S, OURS, left_behind, world
 from tests.unit.core.world import LABELS, World, accept, binds_of, fail, names
 
 

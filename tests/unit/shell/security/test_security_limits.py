@@ -32,6 +32,7 @@ from quorate.shell.report.owners import OwnerLookup
 from quorate.shell.report.write_queue import WriteQueue
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import watched_kinds
+from tests.unit.shell.decoded import decode
 from tests.unit.shell.scripted_server import (
     ManualClock,
     ScriptedServer,
@@ -43,7 +44,6 @@ from tests.unit.shell.scripted_server import (
     stream,
     whole_list,
 )
-from tests.unit.shell.watch.decoded import decode
 from tools import objects
 from tools.testing import HANGS_S
 

@@ -7,8 +7,8 @@ import pytest
 from quorate.core.model import PodSpec, policy
 from quorate.core.model.reasons import Reason
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests.unit.shell.watch import decoded
-from tests.unit.shell.watch.decoded import PREFERRED, REQUIRED
+from tests.unit.shell import decoded
+from tests.unit.shell.decoded import PREFERRED, REQUIRED
 
 MOST = 3
 

@@ -14,7 +14,7 @@ from quorate.core.model import (
 )
 from quorate.dialects import Malformed
 from quorate.shell.watch.lookups import LOOKUPS
-from tests.unit.shell.watch.decoded import PREFERRED, REQUIRED, decode, manifest, pod
+from tests.unit.shell.decoded import PREFERRED, REQUIRED, decode, manifest, pod
 
 APP = {"matchLabels": {"app": "x"}}
 X = Requirement("app", "In", ("x",))

@@ -6,7 +6,7 @@ import json
 from quorate.core.model import HostPort, PodSpec
 from quorate.shell.watch.pod import decoding as pods
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests.unit.shell.watch.decoded import OWNED, REQUIRED, manifest, pod
+from tests.unit.shell.decoded import OWNED, REQUIRED, manifest, pod
 
 GI = 2**30
 

@@ -16,7 +16,7 @@ from quorate.core.model import (
 )
 from quorate.dialects import Malformed
 from quorate.shell.watch.pod.decoding import PodDecoder
-from tests.unit.shell.watch.decoded import OWNED, PREFERRED, decode, manifest, pod
+from tests.unit.shell.decoded import OWNED, PREFERRED, decode, manifest, pod
 
 GI = 2**30
 

@@ -7,7 +7,7 @@ import pytest
 from quorate.core.model import LabelSelector, Requirement
 from quorate.core.model.selecting_objects import PodDisruptionBudget
 from quorate.shell.watch.objects import watched_kinds
-from tests.unit.shell.watch.decoded import decode, manifest
+from tests.unit.shell.decoded import decode, manifest
 
 BUDGETS = watched_kinds(frozenset())["/apis/policy/v1/poddisruptionbudgets"]
 

@@ -17,7 +17,7 @@ from quorate.core.model.storage import (
 )
 from quorate.dialects.base import Malformed
 from quorate.shell.watch import storage
-from tests.unit.shell.watch.decoded import decode, manifest
+from tests.unit.shell.decoded import decode, manifest
 
 GI = 2**30
 
