@@ -89,3 +89,23 @@ def claim(
     known = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     kind = "PersistentVolumeClaim"
     return named(kind, "v1", name, metadata, spec={**known, **spec}, status=status)
+
+
+def workload(kind: str, name: str, one: Object, match: str = "app", **spec: object) -> Object:
+    """Return a Deployment, ReplicaSet, DaemonSet or StatefulSet of pods like ``one``.
+
+    It selects them by their label ``match``.
+    """
+    selector = {"matchLabels": {match: one["metadata"]["labels"][match]}}
+    return named(kind, "apps/v1", name, spec={"selector": selector, "template": _like(one), **spec})
+
+
+def job(name: str, count: int, one: Object, **spec: object) -> Object:
+    """Return a Job of so many pods like ``one``, all at once."""
+    known = {"parallelism": count, "completions": count, "template": _like(one)}
+    return named("Job", "batch/v1", name, spec={**known, **spec})
+
+
+def _like(one: Object) -> Object:
+    about = {key: one["metadata"][key] for key in ("labels", "annotations")}
+    return {"metadata": about, "spec": one["spec"]}

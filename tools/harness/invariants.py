@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from tools.objects import GANG_LABEL, X_K8S, gang_pods, pod, pod_group
+from tools.objects import GANG_LABEL, X_K8S, gang_pods, pod, pod_group, workload
 from tools.testing import HANGS_S, wait_for
 
 MEMBERS = 60
@@ -35,17 +35,8 @@ def members(world, gangs: list[str]) -> None:
 def replica_set(name: str, replicas: int, scheduler: str, *, gang: bool = True, **options) -> dict:
     """Return a ReplicaSet, which replaces at once what is refused, evicted or deleted."""
     labels = {"gang": name, **({GANG_LABEL: name} if gang else {})}
-    template = pod("template", scheduler=scheduler, labels=labels, **options)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"gang": name}},
-            "template": {"metadata": {"labels": labels}, "spec": template["spec"]},
-        },
-    }
+    one = pod(name, scheduler=scheduler, labels=labels, **options)
+    return workload("ReplicaSet", name, one, "gang", replicas=replicas)
 
 
 def remove_load(world) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.harness.gang_shapes import SHAPES
 from tools.controlplane import ApiError
-from tools.objects import GANG_LABEL, gang_pods, pod, pod_group
+from tools.objects import GANG_LABEL, gang_pods, pod, pod_group, workload
 from tools.testing import wait_for
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -74,19 +74,9 @@ def is_refused(world, pod_name: str) -> bool:
 
 
 def stateful_set(gang: str, replicas: int) -> dict:
-    labels = {"app": gang, GANG_LABEL: gang}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": gang},
-        "spec": {
-            "replicas": replicas,
-            "serviceName": gang,
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {"app": gang}},
-            "template": {"metadata": {"labels": labels}, "spec": pod(gang)["spec"]},
-        },
-    }
+    one = pod(gang, labels={"app": gang, GANG_LABEL: gang})
+    spec = {"replicas": replicas, "serviceName": gang, "podManagementPolicy": "Parallel"}
+    return workload("StatefulSet", gang, one, **spec)
 
 
 @pytest.mark.core

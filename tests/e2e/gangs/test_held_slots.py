@@ -2,23 +2,14 @@
 
 import pytest
 
-from tools.objects import GANG_LABEL, gang_pods, pod, pod_group
+from tools.objects import GANG_LABEL, gang_pods, job, pod, pod_group
 from tools.testing import wait_for
 
 HOLD = "quorate.dev/hold-seconds"
 
 
-def job(name: str, gang: str, count: int, **options) -> dict:
-    """A Job whose pods run until they are deleted, each on a whole node."""
-    part = pod(name, labels={"gang": gang, GANG_LABEL: gang}, **options)
-    spec = part["spec"] | {"restartPolicy": "Never"}
-    template = {"metadata": {"labels": part["metadata"]["labels"]}, "spec": spec}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"parallelism": count, "completions": count, "template": template},
-    }
+TRAIN = pod("train", labels={"gang": "train", GANG_LABEL: "train"}, restartPolicy="Never")
+"""It runs until it is deleted, on a whole node."""
 
 
 @pytest.fixture
@@ -30,7 +21,7 @@ def full(world):
         world.apply(pod_group("fresh", 1))  # its age is that of its object
         group = pod_group("train", 4)
         group["metadata"]["annotations"] = annotations
-        world.apply(group, job("train", "train", 4))
+        world.apply(group, job("train", 4, TRAIN))
         wait_for(lambda: world.running("gang=train") == 4, "the gang runs")
         world.create_pods(gang_pods("fresh", 1))
         world.wait_condition("1 member must start now and 0 fit", "gang=fresh")

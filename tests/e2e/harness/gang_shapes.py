@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, pod
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, pod, workload
 
 
 class Shape(NamedTuple):
@@ -46,22 +46,9 @@ class Shape(NamedTuple):
 
     def deployment(self, name: str, gang: str, replicas: int) -> dict:
         part = self.of(gang)
-        labels = {"app": name, **part["labels"]}
-        container = {"name": "pause", "image": "registry.k8s.io/pause:3.6"}
-        template = {
-            "metadata": {"labels": labels, "annotations": part["annotations"]},
-            "spec": {"schedulerName": self.scheduler, "containers": [container], **part["spec"]},
-        }
-        return {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name},
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": {"app": name}},
-                "template": template,
-            },
-        }
+        about = {"labels": {"app": name, **part["labels"]}, "annotations": part["annotations"]}
+        one = pod(name, scheduler=self.scheduler, requests=None, **about, **part["spec"])
+        return workload("Deployment", name, one, replicas=replicas)
 
 
 SHAPES = {

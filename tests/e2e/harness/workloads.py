@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from tools import objects
 from tools.harness.world import World
 
 ZONE = "topology.kubernetes.io/zone"
@@ -10,37 +11,19 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def template(name: str, *, labels: dict | None = None, cpu: str = "100m", **pod) -> dict:
-    """Return a pod template of one pause container."""
-    container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu}}}
-    container |= pod.pop("container", {})
-    metadata = {"labels": {"app": name, **(labels or {})}}
-    return {"metadata": metadata, "spec": {"containers": [container], **pod}}
-
-
 def workload(kind: str, name: str, *, pod: dict | None = None, **spec) -> dict:
     """Return a Deployment, ReplicaSet, DaemonSet or StatefulSet."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": {"app": name}},
-            "template": template(name, **(pod or {})),
-            **spec,
-        },
-    }
+    return objects.workload(kind, name, _pod(name, **(pod or {})), **spec)
 
 
 def job(name: str, count: int, *, pod: dict | None = None, **spec) -> dict:
     """Return a Job with so many pods at once."""
-    made = template(name, restartPolicy="Never", **(pod or {}))
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"parallelism": count, "completions": count, "template": made, **spec},
-    }
+    return objects.job(name, count, _pod(name, restartPolicy="Never", **(pod or {})), **spec)
+
+
+def _pod(name: str, *, labels: dict | None = None, cpu: str = "100m", **more) -> dict:
+    labels = {"app": name, **(labels or {})}
+    return objects.pod(name, scheduler=None, requests={"cpu": cpu}, labels=labels, **more)
 
 
 def matching(name: str) -> dict:

@@ -31,7 +31,8 @@ async def write(client):
 
 async def watch(client):
     async with client.stream("/api/v1/pods", {"watch": "true"}, silence_s_max=5) as stream:
-        await stream.read()
+        while await stream.read():
+            pass
 
 
 WAYS = pytest.mark.parametrize("way", [read, write, watch])

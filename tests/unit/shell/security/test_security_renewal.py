@@ -20,6 +20,7 @@ from quorate.shell.kube.identity.credentials import (
 from tests.servers import serving
 from tests.unit.shell.authority import Authority
 from tests.unit.shell.scripted_server import ManualClock
+from tests.unit.shell.ways import WAYS, write
 
 
 class Server:
@@ -68,23 +69,6 @@ def put_over(path, text):
     before = path.stat().st_mtime_ns
     path.write_bytes(text)
     os.utime(path, ns=(before + 1, before + 1))
-
-
-async def read(client):
-    await client.get("/api/v1/pods")
-
-
-async def write(client):
-    await client.post("/api/v1/namespaces/n/pods/p/binding", {})
-
-
-async def watch(client):
-    async with client.stream("/api/v1/pods", {"watch": "true"}, silence_s_max=5) as stream:
-        while await stream.read():
-            pass
-
-
-WAYS = pytest.mark.parametrize("way", [read, write, watch])
 
 
 class World:
