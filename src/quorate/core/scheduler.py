@@ -177,7 +177,7 @@ class Scheduler:
         """Return a plan of only what is due: it is sent at once, before it becomes outdated."""
         try:
             plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
-            self._places = places_of(self._due.gangs)
+            self._places = {}
             self._due.sent()
         except Exception as error:
             self._defects.note("decide", "what is due", error)
@@ -241,13 +241,13 @@ class Scheduler:
         plan = decision.plan_without(dropped) if dropped else decision.plan
         touched = {*plan.touched, *(one.key for one in decision.outcomes)}
         wake_at_s: float | None = decision.now_s
-        due, self._due = self._due, DueWork()
+        self._due = DueWork()
         try:
             if decision.failed is not None:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
             placed = (one.binds for one in decision.outcomes if one.binds)
-            self._places = places_of((*due.gangs, *placed))
+            self._places = places_of(placed)
             touched, wake_at_s = self._settle(decision, touched)
             self._defects_in_a_row = 0
         except Exception as error:  # the plan is sent nevertheless

@@ -58,14 +58,14 @@ def min_is_off_by_one(patch):
 
 def members_are_placed_one_by_one(patch):
     patch.setattr(GangEntry, "need", property(lambda gang: 0))
-    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, *_: [[] for _ in gangs])
 
 
 def room_is_released_before_the_outcome(patch):
     """Room that is assumed is not counted, and the check that would notice it is left out."""
     patch.setattr(NodeTable, "take_many", lambda self, rows, pod_class: None)
     patch.setattr(NodeTable, "release", _release_at_most_what_is_used)
-    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, *_: [[] for _ in gangs])
 
 
 def verification_is_left_out_and_a_gang_fills_one_node(patch):
@@ -80,7 +80,7 @@ def verification_is_left_out_and_a_gang_fills_one_node(patch):
         one.binds[:] = [plan.Bind(b.uid, b.namespace, b.name, node) for b in one.binds]
 
     patch.setattr(cycle.Cycle, "_take", forgetful)
-    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, _: [[] for _ in gangs])
+    patch.setattr("quorate.core.turn.verifying.verify_plan", lambda gangs, *_: [[] for _ in gangs])
 
 
 def foreign_pods_are_not_counted(patch):

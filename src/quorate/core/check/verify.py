@@ -7,6 +7,7 @@ integers. In: the binds of each gang and the cluster. Out: messages about wrong 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from quorate.core.check.verify_neighbours import NeighbourCheck
 from quorate.core.check.verify_nodes import is_counted, node_problems, term_holds
@@ -24,24 +25,32 @@ from quorate.core.model import (
 from quorate.core.model.plan import Bind, GangBinds
 
 
-def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
+def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster, standing: int = 0) -> list[list[str]]:
     """Return for each gang, in their order, a message for each bind that must not be sent.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them.
+    The binds are assumed in ``cluster`` already, so each node's pods include them. The first
+    ``standing`` gangs were placed by earlier turns: each of them has the others beside it.
     """
-    entries = [e for gang in gangs for e in _entries(gang, cluster) if e.node and e.row >= 0]
-    if cluster.ledger.is_idle and not _look_at_others(entries):
+    entries = [[e for e in _entries(gang, cluster) if e.node and e.row >= 0] for gang in gangs]
+    if cluster.ledger.is_idle and not _look_at_others(chain(*entries)):
         return [_gang_problems(gang, cluster) for gang in gangs]
-    with cluster.ledger.without(entries) as aside:
+    with cluster.ledger.without(chain(*entries[standing:])) as placed_now:
         check = NeighbourCheck(cluster.ledger, is_counted, cluster.spread_defaults)
         found = []
-        for gang in gangs:
+        for number, gang in enumerate(gangs):
             wrong = _gang_problems(gang, cluster)
-            if not wrong:
-                placed = [aside.pop(entry.pod.uid) for entry in _entries(gang, cluster)]
-                wrong = check.problems(placed)
+            if not wrong and number < standing:
+                with cluster.ledger.without(entries[number]) as aside:
+                    wrong = check.problems(_taken(gang, aside))
+            elif not wrong:
+                wrong = check.problems(_taken(gang, placed_now))
             found.append(wrong)
         return found
+
+
+def _taken(gang: GangBinds, aside: dict[str, PodEntry]) -> list[PodEntry]:
+    """Take a gang's pods, which will be counted again, from those that are left out."""
+    return [aside.pop(bind.uid) for bind in gang.binds]
 
 
 def _look_at_others(entries: Iterable[PodEntry]) -> bool:

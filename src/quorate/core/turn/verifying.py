@@ -36,16 +36,17 @@ class Checks:
     ) -> tuple[Plan, list[Change], list[str]]:
         """Return the sound part of a plan, failed outcomes for the rest, and what is wrong.
 
-        ``places`` are the gangs' places in the order of planning, by the first pod's uid: a gang
-        may depend on one that was placed before it.
+        ``places`` are the places of this turn's gangs in the order of planning, by the first pod's
+        uid: a gang may depend on one that was placed before it. The claims of all others were
+        being bound: they were placed by earlier turns.
         """
         order = sorted(
-            (*plan.preparing, *plan.gangs),
-            key=lambda one: places.get(_first_of(one), len(places)),
+            (*plan.preparing, *plan.gangs), key=lambda one: places.get(_first_of(one), -1)
         )
+        standing = sum(_first_of(one) not in places for one in order)
         problems: list[str] = []
         bad: dict[tuple[GangKey, str], str] = {}
-        for gang, wrong in zip(order, self._verify(order), strict=True):
+        for gang, wrong in zip(order, self._verify(order, standing), strict=True):
             if wrong:
                 problems += wrong
                 bad.setdefault((gang.key, gang.attempt), wrong[0])
@@ -64,10 +65,10 @@ class Checks:
         left = {"gangs": good(plan.gangs), "preparing": good(plan.preparing), "preemptions": sound}
         return msgspec.structs.replace(plan, **left), failed, problems
 
-    def _verify(self, gangs: Sequence[GangBinds]) -> list[list[str]]:
+    def _verify(self, gangs: Sequence[GangBinds], standing: int) -> list[list[str]]:
         """Return what is wrong with each gang's binds. A gang that cannot be checked has failed."""
         try:
-            return verify_plan(gangs, self._cluster_now())
+            return verify_plan(gangs, self._cluster_now(), standing)
         except Exception as error:
             self._contain("a plan", error)
         found: list[list[str]] = []

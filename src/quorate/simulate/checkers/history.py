@@ -182,6 +182,8 @@ class History:
 
     def _note_quorum(self, gang: GangTruth, revision: int) -> None:
         if gang.bound and gang.bound >= gang.min_now:
+            if gang.quorate_since == NEVER and gang.bound - gang.leaving < gang.min_now:
+                gang.tampered = True  # its scheduler may hear of the bind first, or of the deletion
             gang.go_on(revision, self.lease_holder)
         if not gang.is_partial:
             gang.partial_s = 0.0

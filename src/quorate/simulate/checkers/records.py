@@ -165,6 +165,12 @@ class GangTruth:
         return any(pod.is_alive for pod in self.members())
 
     @property
+    def leaving(self) -> int:
+        """How many of ``bound`` are being deleted: they do not count towards quorum."""
+        bound = (pod for pod in self.members() if pod.node and not (pod.refused or pod.past))
+        return sum(pod.terminating != NEVER for pod in bound)
+
+    @property
     def is_going(self) -> bool:
         """Whether all bound pods are being deleted, which a finalizer may delay for long."""
         bound = [pod for pod in self.members() if pod.node and not pod.refused]

@@ -63,7 +63,8 @@ def _gang_problems(history: History) -> list[Problem]:
             continue
         if not all(pod.is_plain and not pod.moved for pod in gang.members()):
             continue  # what a new scheduler would do is asked of these
-        started = gang.quorate_since != NEVER and bool(bound)
+        # What a kubelet refused may have been needed: then min has to be met again.
+        started = gang.quorate_since != NEVER and bool(bound) and not gang.tampered
         need = 1 if started else max(1, minimum - len(bound))
         wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
         room = _apart(history, gang) if waiting[0].apart else free

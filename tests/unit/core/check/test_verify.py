@@ -5,6 +5,8 @@ import pytest
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort, Requirement, SelectorTerm
+from tests.unit.core.storage_world import ZONE, StorageWorld, planned as planned_on
+from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World
 
 PORT = HostPort("TCP", "0.0.0.0", 80)
@@ -118,3 +120,25 @@ def test_an_empty_plan_has_no_problems():
     w, gang = planned()
     empty = msgspec.structs.replace(gang, binds=())
     assert verify_gang(empty, w.cluster) == []
+
+
+def test_gangs_whose_claims_are_bound_are_checked_one_beside_the_other():
+    """The one planned first was checked without the other, and taken for unsound."""
+    w = StorageWorld()
+    w.labelled_node("n0", zone="a", cpu=2)
+    w.labelled_node("n1", zone="b")
+    web = {"labels": {"app": "web"}}
+    for name in ("one", "two"):
+        w.running(name, "n0", **web)
+    w.claiming("early", 3, **web, spec=spread(pods(app="web"), by=ZONE))
+    early = w.decide()
+    assert set(planned_on(early).values()) == {"n1"}
+    w.delete("one", "two")
+    w.claiming("late", 2, **web, spec={"node_selector": ((ZONE, "a"),)})
+    late = w.decide()
+    for plan in (early, late):
+        w.written(plan)
+        w.bound(plan)
+    due = w.scheduler.decide(w.now_s)
+    assert [gang.key.name for gang in due.gangs] == ["early", "late"]
+    assert w.scheduler.verified(due) == (due, [])

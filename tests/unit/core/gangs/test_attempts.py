@@ -365,7 +365,7 @@ def test_a_gang_whose_plans_are_refused_is_tried_rarely_whatever_news_there_is(m
     """The check finds mistakes of ours: what is planned again at once, it refuses again."""
     w = world()
     make(w)
-    monkeypatch.setattr(verifying, "verify_plan", lambda gangs, _: [["refused"] for _ in gangs])
+    monkeypatch.setattr(verifying, "verify_plan", lambda gangs, *_: [["refused"] for _ in gangs])
     newest, planned_s = list(w.pods)[-1], []
     for turn in range(200):
         w.edit(newest, labels=(("news", str(turn)),))
