@@ -30,6 +30,8 @@ class _Preparing:
     plan: GangBinds
     seen: set[ClaimKey] = field(default_factory=set)
     """Claims on which our write was seen. If it disappears later, provisioning has failed."""
+    let_go: set[str] = field(default_factory=set)
+    """Pods, by uid, that are not of this attempt any more. Another gang may plan them meanwhile."""
 
     @property
     def prepared(self) -> list[Prepare]:
@@ -171,14 +173,16 @@ def _let_go(one: _Preparing, cluster: Cluster) -> None:
     """Fail the binds of pods that no longer wait, or that have moved to another gang."""
     for bind in one.plan.binds:
         gone = cluster.pods.get(bind.uid)
-        if gone is None or gone.where not in UNDER_WAY:
+        if bind.uid not in one.let_go and (gone is None or gone.where not in UNDER_WAY):
             cluster.devices.forget(bind.uid)  # its device claims will not be written
+            one.let_go.add(bind.uid)
     for bind in _under_way(one, cluster, UNDER_WAY):
         entry = cluster.pods[bind.uid]
         place = place_of(entry.pod, None, cluster.scheduler_names)
         if entry.where is Where.RELABELLED or place is not Where.WAITING:
             message = "it must not be bound any more"
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT, message))
+            one.let_go.add(bind.uid)
 
 
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
@@ -191,7 +195,8 @@ def _under_way(one: _Preparing, cluster: Cluster, places: Container[Where]) -> t
     return tuple(
         bind
         for bind in one.plan.binds
-        if (entry := cluster.pods.get(bind.uid)) is not None
+        if bind.uid not in one.let_go
+        and (entry := cluster.pods.get(bind.uid)) is not None
         and entry.where in places
         and entry.node == bind.node
     )

@@ -130,6 +130,18 @@ def test_what_happens_while_claims_are_bound_leaves_no_gang_in_part(world, happe
     assert world.cluster.gangs[key("db")].assumed == 0
 
 
+def test_a_pod_that_moves_while_its_claim_is_bound_is_bound_once(world):
+    """The gang that it had left bound it too, once its new gang had planned it on the same node."""
+    world.labelled_node("n1")
+    world.claiming("db", 1, pods=2)
+    first = world.decide()
+    world.written(first)
+    world.edit("db-1", membership=Membership(world.object("another", 1)))
+    assert planned(world.decide(1)) == {"db-1": "n1"}
+    world.bound(first)
+    assert [bind.name for bind in binds_of(world.decide(1))] == ["db-0", "db-1"]
+
+
 def test_the_room_of_a_single_pod_that_moves_into_a_gang_while_its_claim_is_bound_is_free(world):
     world.labelled_node("n1", cpu=1)
     world.claim("data")
@@ -373,22 +385,6 @@ def test_a_shared_volume_that_turns_out_to_be_out_of_reach_starts_nobody(world):
         assert set(nodes_of(third).values()) == {"n1", "n3"}
         second = third
     world.settle(second)
-
-
-def test_a_claim_of_one_pod_at_a_time_starts_one_pod(world):
-    world.labelled_node("n1")
-    world.claim("one", access_modes=("ReadWriteOncePod",), storage_class="local", volume="pv-1")
-    world.volume("pv-1", phase="Bound")
-    world.edit_claim("one", bound=True)
-    for index in range(2):
-        world.pod(f"solo-{index}", claims=(ClaimUse("one"),))
-    plan = world.decide()
-    assert len(nodes_of(plan)) == 1
-    world.settle(plan)
-    [started] = nodes_of(plan)
-    [waiting] = {"solo-0", "solo-1"} - {started}
-    world.delete(started)
-    assert nodes_of(world.decide(1)) == {waiting: "n1"}
 
 
 def test_space_that_a_driver_publishes_is_heard(world):

@@ -223,3 +223,19 @@ def test_pods_with_the_same_volumes_share_what_follows_from_these():
     assert next(iter(users)).volume_set.volume_needs is None
     w.delete(*[f"g-{index}" for index in range(5)])
     assert not w.cluster.storage._users._volume_sets
+
+
+def test_a_claim_of_one_pod_at_a_time_starts_one_pod():
+    w = world("n1")
+    w.claim("one", access_modes=("ReadWriteOncePod",), storage_class="local", volume="pv-1")
+    w.volume("pv-1", phase="Bound")
+    w.edit_claim("one", bound=True)
+    for index in range(2):
+        w.pod(f"solo-{index}", claims=(ClaimUse("one"),))
+    plan = w.decide()
+    assert len(nodes_of(plan)) == 1
+    w.settle(plan)
+    [started] = nodes_of(plan)
+    [waiting] = {"solo-0", "solo-1"} - {started}
+    w.delete(started)
+    assert nodes_of(w.decide(1)) == {waiting: "n1"}
