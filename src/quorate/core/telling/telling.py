@@ -151,6 +151,9 @@ class Telling:
             one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < policy.AGAIN_S]
             one.changed_s.append(now.s)
         one.state, one.reason = explanation.state, explanation.reason
+        if explanation.reason is Reason.STARTING and explanation.members.waiting:
+            # Nothing is said of it; if another gang takes that room, nothing else tells of it.
+            self.quiet_gangs.explain_at(gang.key, now.s + policy.PATIENCE_S)
         recipients = self._waiting(gang, explanation)
         for entry in recipients:
             self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)

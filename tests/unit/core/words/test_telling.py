@@ -102,6 +102,19 @@ def test_a_single_pod_has_one_event(told):
     assert of(SayStatus, said) == []
 
 
+def test_a_pod_that_is_looked_at_while_there_is_room_for_a_moment_is_looked_at_again(told):
+    """Nothing is said of a pod that is about to start; another took the room, and it heard none."""
+    told.world.running("other", "n0", cpu=9)
+    told.world.node("n0", cpu=9)
+    told.world.pod("lonely", cpu=9)
+    told.touch()
+    told.world.delete("other")
+    assert told.run(0.5) == []
+    told.world.running("rival", "n0", cpu=9)
+    (condition,) = of(SayCondition, told.run(2))
+    assert condition.pod.name == "lonely"
+
+
 def test_a_member_hears_each_reason_in_one_event_however_often_it_is_told(told):
     joins(told)
     waiting(told)
