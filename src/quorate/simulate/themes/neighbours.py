@@ -31,6 +31,8 @@ class Neighbours(Theme):
         self._zone: dict[str, str] = {}
         self._told: dict[tuple[str, str], tuple[int, int]] = {}
         """Revisions of pods and nodes that a bind was decided by, by replica and uid."""
+        self._mixed: set[tuple[str, str]] = set()
+        """Binds planned with a pod of another gang: it need not stay, and others may be beside it."""
         for job in jobs:
             job.apart &= not self._rule[job.name]
         self.world.history.on_bound.append(self._on_bound)
@@ -69,7 +71,10 @@ class Neighbours(Theme):
         """Remember by what was decided."""
         told = link.told.get(PODS_PATH, 0), link.told.get(_NODES_PATH, 0)
         for gang in plan.gangs:
-            self._told |= {(link.name, bind.uid): told for bind in gang.binds}
+            binds = [(link.name, bind.uid) for bind in gang.binds]
+            self._told |= dict.fromkeys(binds, told)
+            if any(self.world.history.pods[bind.uid].moved for bind in gang.binds):
+                self._mixed.update(binds)
 
     def _on_bound(self, pod: PodTruth) -> None:
         """Where its neighbours are is judged by those of whom its scheduler knew."""
@@ -86,6 +91,8 @@ class Neighbours(Theme):
         ]
         if rule == "apart":
             others = [one for one in others if one.holds_room and one.terminating == NEVER]
+        elif (pod.bound_by, pod.uid) in self._mixed:
+            return
         else:
             others = [one for one in others if min(one.finished, one.gone) > told[0]]
         pairs = [self._zones(pod, one) for one in others]
