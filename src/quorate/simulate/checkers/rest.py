@@ -169,6 +169,9 @@ def _status_problems(world: World, leader: Replica) -> list[Problem]:
             continue
         if dialect is None or dialect.object is None:
             continue
+        truth = world.history.gangs.get(world.history.of_key(key))
+        if truth is not None and any(pod.moved and pod.node for pod in truth.members()):
+            continue  # of which life it is depends on what its scheduler was told first
         view = explainer.view(key, explanation)
         patch = dialect.object.status(view, raw, now_s) if view is not None else None
         if patch is not None and _differs(patch.body, raw):
