@@ -160,7 +160,9 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
     """Carry over the volumes, nodes and devices that plans under way give to claims, or take."""
     for plan in preparing:
         for bind in plan.binds:
-            if bind.prepare and bind.uid in new.pods:
+            entry = new.pods.get(bind.uid)
+            is_under_way = entry is not None and entry.where in UNDER_WAY
+            if bind.prepare and is_under_way and entry.node == bind.node:
                 prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
                 new.storage.assume(bind.uid, prepared)
     for key, uid, allocation in old.devices.assumed.all():

@@ -8,6 +8,7 @@ from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten, Ob
 from quorate.core.turn.applying import Applier
 from tests.unit.core.device_world import gang, given, gpu_world, written
 from tests.unit.core.devices import special_claims as special
+from tests.unit.core.storage_world import StorageWorld, planned
 from tests.unit.core.turn.defects import fails_once
 from tests.unit.core.world import World, binds_of
 
@@ -140,3 +141,18 @@ def test_devices_of_a_gang_that_met_a_defect_are_not_taken_back_unnoticed(monkey
     assert w.decide(after_s=5.0).take_backs == ()
     assert len(w.scheduler.incidents()) == 1
     assert [one.claim for one in w.decide(after_s=5.0).take_backs] == ["g-0-gpu"]
+
+
+def test_the_node_of_a_claim_whose_pod_was_let_go_is_forgotten_also_after_a_rebuild():
+    """The defect came between the two: its pod could go to that node alone, and waited for ever."""
+    w = StorageWorld()
+    w.labelled_node("n0", cpu=1)
+    w.claiming("db", 1)
+    plan = w.decide()
+    assert planned(plan) == {"db-0": "n0"}
+    w.observe(BindFailed("uid-db-0", "n0", BindFailure.UNPREPARED, "too late"))
+    w.scheduler._rebuild()
+    w.running("rival", "n0")
+    w.labelled_node("n1")
+    w.undone(w.decide(after_s=1.0))
+    assert planned(w.decide(after_s=100.0)) == {"db-0": "n1"}
