@@ -143,6 +143,8 @@ class _Search:
     until: int
     """The steps after which no further node is examined in this turn."""
     reasons: Counter[str] = field(default_factory=Counter)
+    has_learnt: bool = False
+    """Whether a node was examined."""
 
 
 def preempt(
@@ -275,9 +277,10 @@ def _candidates(search: _Search) -> list[Candidate]:
 
 
 def _learn(row: int, search: _Search) -> NodeResult:
-    """Examine a node, and store the result."""
-    if search.steps.taken >= search.until:
+    """Examine a node, and store the result: one in each turn, whatever else took its steps."""
+    if search.has_learnt and search.steps.taken >= search.until:
         raise GoesOnError
+    search.has_learnt = True
     answer = search.results.by_row[row] = _on_node(row, search)
     search.results.earlier.discard(row)
     return answer

@@ -7,6 +7,7 @@ import pytest
 from quorate.core.model import Toleration, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.reasons import Reason
+from quorate.core.model.steps import costs
 from quorate.core.preempt import preemption
 from tests.unit.core.terms import HOST, ZONE, apart, pods, spread
 from tests.unit.core.world import World
@@ -105,6 +106,17 @@ def test_a_turn_looks_at_few_nodes_and_each_node_is_looked_at_once(short_turns, 
     assert not w.scheduler.planner._interrupted, "no turn is made longer for it"
     assert "high" not in w.binds
     assert w.why(gang_of(w, "high")).reason is Reason.NOT_ENOUGH_ROOM
+
+
+def test_each_turn_looks_at_a_node_though_what_is_known_takes_all_its_steps(monkeypatch):
+    """The node that was chosen is looked at once more; there was never a step left for it."""
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 2)
+    monkeypatch.setattr(policy, "SEARCH_STEPS_MIN", 1)
+    monkeypatch.setattr(costs, "KNOWN_NODES_PER_STEP", 1)
+    w = world()
+    add_high(w)
+    found, _ = decided(w)
+    assert len(found) == 1
 
 
 def test_alike_pods_go_on_with_what_one_found_out(short_turns, looked_at):
