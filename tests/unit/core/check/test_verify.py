@@ -5,7 +5,8 @@ import pytest
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort, Requirement, SelectorTerm
-from tests.unit.core.storage_world import ZONE, StorageWorld, planned as planned_on
+from tests.unit.core.storage_world import ZONE, StorageWorld
+from tests.unit.core.storage_world import planned as planned_on
 from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import World
 
