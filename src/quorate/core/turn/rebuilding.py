@@ -161,8 +161,9 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
     for plan in preparing:
         for bind in plan.binds:
             entry = new.pods.get(bind.uid)
-            is_under_way = entry is not None and entry.where in UNDER_WAY
-            if bind.prepare and is_under_way and entry.node == bind.node:
+            if entry is None or entry.where not in UNDER_WAY or entry.node != bind.node:
+                continue
+            if bind.prepare:
                 prepared = [(one.key, one.volume, one.node) for one in bind.prepare]
                 new.storage.assume(bind.uid, prepared)
     for key, uid, allocation in old.devices.assumed.all():

@@ -142,21 +142,7 @@ def _truth_problems(history: History, leader: Replica) -> list[Problem]:
 
 def _status_problems(world: World, leader: Replica) -> list[Problem]:
     """The status of each gang's object is what a scheduler that has just begun would write."""
-    fresh = Scheduler(config_of(world).policy, api_words())
-    fresh.observe([JournalFound(leader.scheduler.journal())])
-    raws: dict[GangKey, bytes] = {}
-    for kind in watched_kinds(frozenset(config_of(world).policy.scheduler_names)).values():
-        resource = kind.resource
-        try:
-            served = world.registry.resource(resource.group, resource.version, resource.plural)
-        except ApiError:
-            fresh.observe([DialectServed(kind.dialect, served=False)])
-            continue
-        for entry in world.store.entries(served.bucket):
-            change = kind.changed(entry.raw)
-            if isinstance(change, GangChanged):
-                raws[change.spec.key] = entry.raw
-            fresh.observe([change])
+    fresh, raws = _begun_anew(world, leader)
     now_s = EPOCH_S + world.loop.now_s
     if problems := _left_to_do(world.history, fresh, now_s):
         return problems
@@ -178,6 +164,26 @@ def _status_problems(world: World, leader: Replica) -> list[Problem]:
             text = f"{key}: a new scheduler would write {patch.body.decode()}"
             problems.append(("status follows from live objects", text))
     return problems
+
+
+def _begun_anew(world: World, leader: Replica) -> tuple[Scheduler, dict[GangKey, bytes]]:
+    """Return a scheduler that has just taken over from ``leader``, and the gangs' objects."""
+    fresh = Scheduler(config_of(world).policy, api_words())
+    fresh.observe([JournalFound(leader.scheduler.journal())])
+    raws: dict[GangKey, bytes] = {}
+    for kind in watched_kinds(frozenset(config_of(world).policy.scheduler_names)).values():
+        resource = kind.resource
+        try:
+            served = world.registry.resource(resource.group, resource.version, resource.plural)
+        except ApiError:
+            fresh.observe([DialectServed(kind.dialect, served=False)])
+            continue
+        for entry in world.store.entries(served.bucket):
+            change = kind.changed(entry.raw)
+            if isinstance(change, GangChanged):
+                raws[change.spec.key] = entry.raw
+            fresh.observe([change])
+    return fresh, raws
 
 
 def _left_to_do(history: History, fresh: Scheduler, now_s: float) -> list[Problem]:

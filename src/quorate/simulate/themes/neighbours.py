@@ -32,7 +32,7 @@ class Neighbours(Theme):
         self._told: dict[tuple[str, str], tuple[int, int]] = {}
         """Revisions of pods and nodes that a bind was decided by, by replica and uid."""
         self._mixed: set[tuple[str, str]] = set()
-        """Binds planned with a pod of another gang: it need not stay, and others may be beside it."""
+        """Binds planned with a pod of another gang: it need not stay; others may be beside it."""
         for job in jobs:
             job.apart &= not self._rule[job.name]
         self.world.history.on_bound.append(self._on_bound)
