@@ -8,12 +8,11 @@ Source of the rules: kube-scheduler 1.36's VolumeBinding (Reserve, PreBind).
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass, field
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, Where, place_of
+from quorate.core.cluster.gangs.gangs import Attempt, GangEntry, PodEntry, Where, place_of
 from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.cluster.storage.volume_needs import is_kept_for
 from quorate.core.model import GangKey
@@ -172,32 +171,32 @@ def _misplaced(one: _Preparing, cluster: Cluster) -> dict[str, str]:
 def _let_go(one: _Preparing, cluster: Cluster) -> None:
     """Fail the binds of pods that no longer wait, or that have moved to another gang."""
     for bind in one.plan.binds:
-        gone = cluster.pods.get(bind.uid)
-        if bind.uid not in one.let_go and (gone is None or gone.where not in UNDER_WAY):
+        if bind.uid in one.let_go:
+            continue
+        entry = cluster.pods.get(bind.uid)
+        if entry is None or entry.where not in UNDER_WAY:
             cluster.devices.forget(bind.uid)  # its device claims will not be written
             one.let_go.add(bind.uid)
-    for bind in _under_way(one, cluster, UNDER_WAY):
-        entry = cluster.pods[bind.uid]
-        place = place_of(entry.pod, None, cluster.scheduler_names)
-        if entry.where is Where.RELABELLED or place is not Where.WAITING:
+        elif entry.node == bind.node and _has_left(entry, cluster):
             message = "it must not be bound any more"
             cluster.apply(BindFailed(bind.uid, bind.node, BindFailure.NOT_SENT, message))
             one.let_go.add(bind.uid)
 
 
+def _has_left(entry: PodEntry, cluster: Cluster) -> bool:
+    """Whether a pod under way no longer waits for a node, or is another gang's now."""
+    place = place_of(entry.pod, None, cluster.scheduler_names)
+    return entry.where is Where.RELABELLED or place is not Where.WAITING
+
+
 def _alive(one: _Preparing, cluster: Cluster) -> tuple[Bind, ...]:
     """Return the binds of the pods that are still assumed on the planned nodes."""
-    return _under_way(one, cluster, {Where.ASSUMED})
-
-
-def _under_way(one: _Preparing, cluster: Cluster, places: Container[Where]) -> tuple[Bind, ...]:
-    """Return the binds of the pods that are in one of ``places``, still on the planned nodes."""
     return tuple(
         bind
         for bind in one.plan.binds
         if bind.uid not in one.let_go
         and (entry := cluster.pods.get(bind.uid)) is not None
-        and entry.where in places
+        and entry.where is Where.ASSUMED
         and entry.node == bind.node
     )
 
