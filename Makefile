@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+# Tests start hundreds of processes: what one has compiled, the next one finds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity tools image cluster record clean
