@@ -1,6 +1,7 @@
 """The house is as the architecture page draws it: rooms, layers, no circle, nothing overfull."""
 
 import ast
+import functools
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_every_bound_of_the_core_is_in_its_place():
     for name, path in house.modules("quorate").items():
         place = name.removeprefix("quorate.core.").replace(".", "/")
         if name.startswith("quorate.core.") and place not in OF_BOUNDS:
-            tree = ast.parse(path.read_text())
+            tree = house.tree_of(path)
             found += [f"{place}: {one}" for one in numbers_named_in(tree)]
     assert [one for one in found if one.split(": ")[1] not in NO_BOUNDS] == []
     assert NO_BOUNDS - {one.split(": ")[1] for one in found} == set(), "nothing is left of these"
@@ -203,9 +204,10 @@ def does_write(tree, roots, changing):
     return False
 
 
+@functools.cache
 def changing_methods():
     """Return the names of methods that change what they belong to: of collections, of the state."""
-    tree = ast.parse(house.modules("quorate")[OF_STATE].read_text())
+    tree = house.tree_of(house.modules("quorate")[OF_STATE])
     methods = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     own = {one.name for one in methods if does_write(one, {"self"}, CHANGING)}
     return CHANGING | own - {"__init__"}
@@ -217,7 +219,7 @@ def test_a_gang_s_state_is_written_by_news_by_time_and_by_the_one_door():
     assert {"become_quorate", "begin", "end"} <= changing
     writers = set()
     for name, path in house.modules("quorate").items():
-        tree = ast.parse(path.read_text())
+        tree = house.tree_of(path)
         parts = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
         if any(does_write(one, STATE, changing) for one in parts):
             writers.add(name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.paths import ROOT, tracked
+from tools.house import tree_of
 
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
@@ -14,7 +15,7 @@ FILE_LINES_MAX = 400
 def test_no_function_is_longer_than_a_screen():
     too_long = []
     for path in tracked("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > FUNCTION_LINES_MAX:
@@ -31,14 +32,14 @@ def test_every_module_says_what_it_is_for():
     silent = [
         str(path.relative_to(ROOT))
         for path in tracked("src/*.py")
-        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+        if path.read_text().strip() and not ast.get_docstring(tree_of(path))
     ]
     assert not silent
 
 
 def imported_by(path: Path) -> Iterator[str]:
     """Give the modules that a file imports, and the names that it takes from them."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""
         if isinstance(node, ast.Import | ast.ImportFrom):

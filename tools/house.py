@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import sys
 import tomllib
 from collections import defaultdict
@@ -61,12 +62,18 @@ def modules(package: str) -> dict[str, Path]:
     return found
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a file; all who ask have the same one."""
+    return ast.parse(path.read_text())
+
+
 def imports(*packages: str) -> dict[str, set[str]]:
     """Return what each module imports of these packages, for types or at run time, anywhere."""
     known = {name: path for package in packages for name, path in modules(package).items()}
     found: dict[str, set[str]] = {name: set() for name in known}
     for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Import):
                 found[name].update(alias.name for alias in node.names if alias.name in known)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -113,7 +120,7 @@ def rooms(top: Path) -> dict[Path, list[Path]]:
 
 def purpose(path: Path) -> str:
     """Return the first sentence of a module's or package's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    text = ast.get_docstring(tree_of(path)) or ""
     sentence = text.split("\n\n")[0].replace("\n", " ")
     return sentence.removesuffix(".")
 
