@@ -101,7 +101,7 @@ PLANTED = {
     ),
     in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1031),
     in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1087),
-    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED),
+    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1040),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
         TWICE, first=66, themes=("devices",)
     ),
