@@ -33,22 +33,28 @@ class Stage(NamedTuple):
 
     name: str
     command: tuple[str, ...]
-    beside: str = ""
-    """Of stages with one word at most one runs at a time; ``nothing``: it runs alone."""
+    needs: tuple[str, ...] = ()
+    """Stages that have to be over before this one begins."""
 
 
-def _python(name: str, module: str, *arguments: str, beside: str = "") -> Stage:
-    return Stage(name, (sys.executable, "-m", module, *arguments), beside)
+def _python(name: str, module: str, *arguments: str, needs: tuple[str, ...] = ()) -> Stage:
+    return Stage(name, (sys.executable, "-m", module, *arguments), needs)
 
 
-def _tests(name: str, *arguments: str, mark: str = "not explore", beside: str = "") -> Stage:
-    return _python(name, "pytest", "-q", "-m", mark, *arguments, beside=beside)
+def _tests(
+    name: str, *arguments: str, mark: str = "not explore", needs: tuple[str, ...] = ()
+) -> Stage:
+    return _python(name, "pytest", "-q", "-m", mark, *arguments, needs=needs)
+
+
+def _after(first: Sequence[Stage], *then: Stage) -> tuple[Stage, ...]:
+    """Return all of them; of those that come then each begins when all the first are over."""
+    names = tuple(one.name for one in first)
+    return (*first, *(one._replace(needs=(*names, *one.needs)) for one in then))
 
 
 _STEALING = ("-n2", "--dist", "worksteal")  # long tests come last: they are shared out again
 _BY_FILE = ("-n2", "--dist", "loadfile")
-ONE = "one of them"
-"""A real control plane, or much of one: two cores carry one at a time."""
 
 TEST = (
     Stage("check", ("make", "--no-print-directory", "check", "docs")),
@@ -60,23 +66,24 @@ TEST = (
         *("embedded/tests/unit", "embedded/tests/test_own.py"),
     ),
 )
-REAL = (
-    _python("build-controlplane", "tools.controlplane", "build", "--if-possible", beside="nothing"),
-    _python("build-oracle", "tools.oracle", "build", "--tables", "--if-possible", beside="nothing"),
-    _python("build-helm", "tools.controlplane", "build", "helm", "--if-possible", beside="nothing"),
-    _tests(
-        "e2e-real",
-        *_BY_FILE,
-        "tests/e2e",
-        "--cluster=real",
-        mark="core and not explore",
-        beside=ONE,
+_BUILDS = (
+    _python("build-controlplane", "tools.controlplane", "build", "--if-possible"),
+    _python("build-helm", "tools.controlplane", "build", "helm", "--if-possible"),
+    _python(
+        *("build-oracle", "tools.oracle", "build", "--tables", "--if-possible"),
+        needs=("build-controlplane",),
     ),
+)
+REAL = _after(
+    _BUILDS,
+    # Four have a real control plane, and two cores carry one: each waits for those before it.
+    _tests(*("e2e-real", *_BY_FILE, "tests/e2e", "--cluster=real"), mark="core and not explore"),
+    _tests("hostile", "-n0", "tests/hostile", needs=("e2e-real",)),
+    _tests("differential", "-n0", "embedded/tests/differential", needs=("e2e-real", "hostile")),
+    _tests("chart", "-n0", "tests/chart", needs=("e2e-real", "hostile", "differential")),
+    # These may run beside them.
     _tests("clients", *_BY_FILE, "embedded/tests/clients", "tests/clients", "tests/up"),
-    _tests("hostile", "-n0", "tests/hostile", beside=ONE),
-    _tests("differential", "-n0", "embedded/tests/differential", beside=ONE),
-    _tests("parity", *_STEALING, "tests/oracle", "tests/parity", beside=ONE),
-    _tests("chart", "-n0", "tests/chart", beside=ONE),
+    _tests("parity", *_STEALING, "tests/oracle", "tests/parity"),
     _tests("image", "-n0", "tests/image"),
 )
 TIERS = {"test": TEST, "real": REAL}
@@ -129,8 +136,9 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
     try:
         while running or (waiting and (keep_going or not failed)):
             stop_if_asked()
-            if keep_going or not failed:
-                stage = next((one for one in waiting if _fits(one, running)), None)
+            if (keep_going or not failed) and len(running) < AT_ONCE:
+                to_end = {one.name for one in (*waiting, *(one.stage for one in running))}
+                stage = next((one for one in waiting if to_end.isdisjoint(one.needs)), None)
                 if stage:
                     waiting.remove(stage)
                     running.append(Running(stage, folder))
@@ -153,13 +161,6 @@ def run(stages: Sequence[Stage], folder: Path, *, keep_going: bool) -> int:
         left = f"; not run: {', '.join(one.name for one in waiting)}" if waiting else ""
         print(f"failed: {', '.join(failed)}{left}")
     return int(bool(failed))
-
-
-def _fits(stage: Stage, running: Sequence[Running]) -> bool:
-    beside = {one.stage.beside for one in running}
-    if "nothing" in beside or (stage.beside == "nothing" and running):
-        return False
-    return len(running) < AT_ONCE and (not stage.beside or stage.beside not in beside)
 
 
 def stop(running: Sequence[Running]) -> None:

@@ -19,8 +19,8 @@ PASSES = "print('12 passed, 1 skipped in 0.5s')"
 FAILS = "print('E  assert 1 == 2'); print('1 failed, 3 passed in 0.5s'); raise SystemExit(1)"
 
 
-def stage(name, program, beside=""):
-    return Stage(name, (sys.executable, "-c", program), beside)
+def stage(name, program, needs=()):
+    return Stage(name, (sys.executable, "-c", program), tuple(needs))
 
 
 def test_a_stage_that_passes_is_one_line(tmp_path, capsys):
@@ -32,7 +32,7 @@ def test_a_stage_that_passes_is_one_line(tmp_path, capsys):
 def test_what_a_stage_that_fails_has_printed_is_shown_whole_and_nothing_more_begins(
     tmp_path, capsys
 ):
-    stages = [stage("bad", FAILS, "nothing"), stage("late", PASSES)]
+    stages = [stage("bad", FAILS), stage("late", PASSES, ["bad"])]
     assert run(stages, tmp_path, keep_going=False) == 1
     assert re.fullmatch(
         "E  assert 1 == 2\n1 failed, 3 passed in 0.5s\n"
@@ -43,20 +43,29 @@ def test_what_a_stage_that_fails_has_printed_is_shown_whole_and_nothing_more_beg
 
 
 def test_in_ci_all_run_and_each_that_failed_is_named(tmp_path, capsys):
-    stages = [stage(name, FAILS, "nothing") for name in "ab"] + [stage("good", PASSES)]
+    stages = [stage("a", FAILS), stage("b", FAILS, "a"), stage("good", PASSES, "ab")]
     assert run(stages, tmp_path, keep_going=True) == 1
     said = capsys.readouterr().out
     assert "passed: good" in said
     assert said.endswith("failed: a, b\n")
 
 
-@pytest.mark.parametrize("beside", ["nothing", "clusters"])
-def test_what_may_not_run_beside_another_waits_for_it(tmp_path, beside):
+def test_a_stage_begins_when_those_that_it_needs_are_over(tmp_path):
     mark = tmp_path / "mark"
-    held = f"import os, time; os.mkdir({str(mark)!r}); time.sleep(0.3); os.rmdir({str(mark)!r})"
     folder = tmp_path / "logs"
     folder.mkdir()
-    assert run([stage(name, held, beside) for name in "abc"], folder, keep_going=False) == 0
+    stages = [
+        stage("late", f"import os; os.rmdir({str(mark)!r})", ["early", "not picked"]),
+        stage("early", f"import os, time; time.sleep(0.3); os.mkdir({str(mark)!r})"),
+    ]
+    assert run(stages, folder, keep_going=False) == 0
+
+
+def test_what_a_stage_needs_stands_before_it():
+    for stages in TIERS.values():
+        names = [one.name for one in stages]
+        for place, one in enumerate(stages):
+            assert {*one.needs} <= {*names[:place]}, one.name
 
 
 def is_alive(pid):
