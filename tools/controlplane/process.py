@@ -5,15 +5,19 @@ In: a command line. Out: a process that runs, or an error that shows the end of 
 """
 
 import contextlib
+import fcntl
+import functools
 import os
 import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 _SET_DEATH_SIGNAL = """
 import ctypes, os, sys
@@ -25,7 +29,9 @@ if os.getppid() == int(sys.argv[1]):  # or else it died before prctl
 # Below Linux's ephemeral range: no outgoing connection takes the port while a server restarts.
 _PORTS = range(20_000, 30_000)
 _RANDOM = random.SystemRandom()  # test runners seed the usual one alike in every worker
-_given_out: set[int] = set()  # a server may take a moment to listen on its port
+_given_out: set[int] = set()
+"""Ports of this process. Others know of them by ``_all_given_out``: a server may take a moment to
+listen on its port, or listen there again later."""
 
 
 class ComponentError(RuntimeError):
@@ -43,11 +49,21 @@ def die_with_parent(command: list[str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _SET_DEATH_SIGNAL, str(os.getpid()), *command]
 
 
+@functools.cache
+def _all_given_out() -> IO[bytes]:
+    """Open the file in which processes lock the byte of each port that they have, till they end."""
+    return (Path(tempfile.gettempdir()) / f"quorate-ports-{os.getuid()}").open("ab")
+
+
 def free_port() -> int:
-    """Find a loopback port that nobody listens on, another one in each call."""
+    """Find a loopback port that nobody listens on, another one in each call of any process."""
     for _ in range(1000):
         port = _RANDOM.choice(_PORTS)
         if port in _given_out:
+            continue
+        try:
+            fcntl.lockf(_all_given_out(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+        except OSError:  # another process has it
             continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

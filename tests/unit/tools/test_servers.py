@@ -1,14 +1,18 @@
-"""A server of a test leaves nothing open, though its clients go on connecting while it ends."""
+"""A server of a test has its port alone, and leaves nothing open while clients go on connecting."""
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording
+from tests.paths import ROOT
 from tests.unit.cli.api_server import ApiServer, serving
 from tests.unit.shell.authority import Authority
+from tools.controlplane.process import free_port
 from tools.testing import HANGS_S
 
 PATHS = ("/answered", "/watched?watch=1", "/held", "/watched?watch=1", "/answered")
@@ -46,3 +50,18 @@ def test_a_server_that_ends_amid_connections_leaves_none_open(part, tmp_path):
         over.set()
         for one in clients:
             one.join()
+
+
+def test_a_port_that_one_process_has_is_not_given_to_another():
+    """Nobody listens on it yet: its server takes a moment to start, or starts again."""
+    mine = free_port()
+    program = (
+        "from tools.controlplane import process\n"
+        f"process._PORTS = range({mine}, {mine + 1})\n"
+        "try: print(process.free_port())\n"
+        "except process.ComponentError: print('none')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "none\n"
