@@ -97,13 +97,21 @@ class Quorate:
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         if wait_ready:
-            # A standby's page has a second line, which names the leader.
             try:
-                wait_for(lambda: self.page("/readyz").split("\n")[0] == "ok", "it is ready")
-            except BaseException:
+                wait_for(self._is_ready, "it is ready")
+            except BaseException as error:
+                error.add_note(self.told())
                 self.kill()  # nobody has it yet who would stop it
                 raise
         return self
+
+    def _is_ready(self) -> bool:
+        """Tell whether it leads or stands by; fail when it has ended.
+
+        A standby's page has a second line, which names the leader.
+        """
+        assert self.process.poll() is None, "it has ended"
+        return self.page("/readyz").split("\n")[0] == "ok"
 
     def revive(self) -> None:
         """Start it again where it has ended by itself, as a kubelet does; note why it did."""
