@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.controlplane import golang
-from tools.controlplane.build import BuildError, lock, run
+from tools.controlplane.build import FLAGS, BuildError, lock, run
 from tools.controlplane.cluster import say
 from tools.oracle import build as oracle_build
 from tools.oracle.tables import fixtures
@@ -94,7 +94,7 @@ def _run_tests(
     """Run the tests; again when one fails, for some wait 3 s for what may take longer."""
     title = f"table tests of {len(PLUGINS)} plugins"
     progress(f"running the {title} (minutes the first time)")
-    command = [str(go), "test", "-trimpath", "-count=1", "-vet=off", "./plugins/..."]
+    command = [str(go), "test", *FLAGS, "-count=1", "-vet=off", "./plugins/..."]
     for again in (True, True, False):
         shutil.rmtree(output, ignore_errors=True)
         output.mkdir()
