@@ -13,7 +13,7 @@ from bench.cluster.gang_bench import ClusterBench
 from bench.cluster.measurement import BenchError, Result
 from bench.cluster.shape_bench import ShapeBench, peers_of
 from bench.cluster.shapes import SHAPES
-from bench.peers.build import PeerBuildError, build_coscheduling, say
+from bench.peers.build import build_coscheduling, say
 from bench.peers.processes import PEERS
 from tools.controlplane import ComponentError
 from tools.controlplane.build import BuildError, build
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         build(say)
         _measure_gangs(names, wanted, options.runs, results)
         _measure_shapes(names, wanted, options.runs, results)
-    except (GoError, BuildError, PeerBuildError, BenchError, ComponentError) as error:
+    except (GoError, BuildError, BenchError, ComponentError) as error:
         print(f"Error: {error}", file=sys.stderr)
         if not results:
             return 1
