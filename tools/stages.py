@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.controlplane.versions import TOOLS
 from tools.testing import in_ci
 
 AT_ONCE = 2
@@ -68,7 +69,7 @@ TEST = (
 )
 _BUILDS = (
     _python("build-controlplane", "tools.controlplane", "build", "--if-possible"),
-    _python("build-helm", "tools.controlplane", "build", "helm", "--if-possible"),
+    _python("build-companions", "tools.controlplane", "build", "kwok", *TOOLS, "--if-possible"),
     _python(
         *("build-oracle", "tools.oracle", "build", "--tables", "--if-possible"),
         needs=("build-controlplane",),

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no {odd[0]}; there are {', '.join(known)}")
     try:
         if options.command == "build":
-            names = options.names or (versions.TOOLS if options.tools else versions.BINARIES)
+            names = options.names or tuple(versions.TOOLS if options.tools else versions.BINARIES)
             return _build(names, if_possible=options.if_possible)
         return _up(options)
     except (GoError, BuildError, ComponentError, ApiError, OSError) as error:

@@ -1,7 +1,8 @@
 """Build the control plane's binaries from the Go module proxy, once, into the cache.
 
-In: Go and this folder's go.mod. Out: six files in ``versions.version_dir()/bin``, or the tools that
-check chart and image, each in a folder of its version. Called by the command line. An interrupted
+In: Go and two modules: Kubernetes' own, with exactly its libraries, and ``companions``, which share
+theirs. Out: six files in ``versions.version_dir()/bin``, or the tools that check chart and image,
+each in a folder of its version. Called by the command line. An interrupted
 build leaves no half-made binary, two callers never build at once.
 """
 
@@ -19,9 +20,15 @@ from tools.controlplane import golang, versions
 from tools.controlplane.process import die_with_parent
 
 MODULE_DIR = Path(__file__).parent
+_COMPANIONS = {
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+    "crane": "github.com/google/go-containerregistry/cmd/crane",  # OCI images
+    "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",  # schemas of objects
+    "helm": "helm.sh/helm/v4/cmd/helm",  # Helm 3 has had its last release
+}
 _TOTAL_TIMES = {
     versions.BINARIES: "10 minutes for all six on two cores",
-    versions.TOOLS: "5 minutes of CPU for all three",
+    tuple(versions.TOOLS): "half a minute for all three after kwok",
 }
 PROGRESS_EVERY_S = 30
 
@@ -30,7 +37,6 @@ _VERSION_VARIABLES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/ver
 _STAMP = " ".join(f"-X {name}.gitVersion={versions.KUBERNETES}" for name in _VERSION_VARIABLES)
 FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Nobody debugs these: without what a debugger needs a build takes a tenth less."""
-_QUICK = "-gcflags=all=-dwarf=false -N -l"  # not optimised: a quarter less again
 
 
 class BuildError(RuntimeError):
@@ -39,31 +45,28 @@ class BuildError(RuntimeError):
 
 def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINARIES) -> None:
     """Build what is missing of these, one at a time; does nothing when every binary is there."""
-    if not versions.missing_binaries(names):
+    missing = versions.missing_binaries(names)
+    if not missing:
         return
-    with lock(versions.version_dir(), progress):
-        missing = versions.missing_binaries(names)
-        if not missing:
-            return
-        go = golang.find_go(progress)
-        total = len(names)
-        how_long = _TOTAL_TIMES.get(tuple(names), "some minutes")
-        progress(f"building {len(missing)} of {total} binaries with {go} ({how_long})")
-        for name in missing:
-            number = names.index(name) + 1
-            _build_one(go, name, f"{name} ({number} of {total})", progress)
+    go = golang.find_go(progress)
+    how_long = _TOTAL_TIMES.get(tuple(names), "some minutes")
+    progress(f"building {len(missing)} of {len(names)} binaries with {go} ({how_long})")
+    for name in missing:
+        with lock(versions.binary(name).parent, progress, name):
+            if versions.missing_binaries([name]):  # still: nobody else has built it meanwhile
+                _build_one(go, name, f"{name} ({names.index(name) + 1} of {len(names)})", progress)
     progress(f"built: {versions.folders(names)}")
 
 
 @contextmanager
-def lock(folder: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Let one build at a time fill ``folder``."""
+def lock(folder: Path, progress: Callable[[str], None], name: str = "build") -> Iterator[None]:
+    """Let one build at a time put ``name`` into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "build.lock").open("w") as held:
+    with (folder / f".{name}.lock").open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress(f"waiting for another build of {folder}")
+            progress(f"waiting for another build of {folder / name}")
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
@@ -84,14 +87,15 @@ def _build_one(go: Path, name: str, title: str, progress: Callable[[str], None])
 
 def _command(go: Path, name: str, work: Path) -> tuple[list[str], Path, dict[str, str]]:
     """Give command, folder and environment that put one binary into ``work``."""
-    if name in versions.RELEASED:
-        quick = (_QUICK,) if name in versions.TOOLS else ()  # they run for seconds
-        command = [str(go), "install", *FLAGS, *quick, "-ldflags", "-s -w", versions.RELEASED[name]]
-        return command, work, golang.environment(GOFLAGS="", GOBIN=str(work))
-    package = "go.etcd.io/etcd/server/v3" if name == "etcd" else f"k8s.io/kubernetes/cmd/{name}"
-    ldflags = "-s -w" if name == "etcd" else f"-s -w {_STAMP}"
+    module, ldflags = MODULE_DIR, "-s -w"
+    if name in _COMPANIONS:
+        module, package = MODULE_DIR / "companions", _COMPANIONS[name]
+    elif name == "etcd":
+        package = "go.etcd.io/etcd/server/v3"
+    else:
+        package, ldflags = f"k8s.io/kubernetes/cmd/{name}", f"-s -w {_STAMP}"
     command = [str(go), "build", *FLAGS, "-ldflags", ldflags, "-o", str(work / name), package]
-    return command, MODULE_DIR, golang.environment(GOFLAGS="-mod=readonly")
+    return command, module, golang.environment(GOFLAGS="-mod=readonly")
 
 
 def run(
