@@ -27,8 +27,8 @@ _COMPANIONS = {
     "helm": "helm.sh/helm/v4/cmd/helm",  # Helm 3 has had its last release
 }
 _TOTAL_TIMES = {
-    versions.BINARIES: "10 minutes for all six on two cores",
-    tuple(versions.TOOLS): "half a minute for all three after kwok",
+    versions.BINARIES: "8 minutes for all six on two cores",
+    tuple(versions.TOOLS): "a minute for all three after kwok",
 }
 PROGRESS_EVERY_S = 30
 
