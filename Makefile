@@ -115,7 +115,7 @@ parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=
 	@$(BIN)/python -m tools.parity $(or $(N),20000) $(or $(SEED),1)
 
 tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and image, into the same cache
-	@$(BIN)/python -m tools.controlplane build --tools
+	@$(BIN)/python -m tools.controlplane build helm kubeconform crane
 
 image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)
 	@$(BIN)/python -m tools.image $(if $(PUSH),--push $(PUSH))

@@ -57,5 +57,5 @@ class Helm:
 @pytest.fixture
 def helm(tmp_path) -> Helm:
     if missing_binaries(["helm"]):
-        skip_or_fail("helm is not built; python -m tools.controlplane build --tools builds it")
+        skip_or_fail("helm is not built; make tools builds it")
     return Helm(tmp_path)

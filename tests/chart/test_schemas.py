@@ -39,9 +39,7 @@ def everything(tmp_path):
 @pytest.fixture
 def conform(tmp_path):
     if missing_binaries(["kubeconform"]):
-        skip_or_fail(
-            "kubeconform is not built; python -m tools.controlplane build --tools builds it"
-        )
+        skip_or_fail("kubeconform is not built; make tools builds it")
 
     def run(objects):
         kinds = {

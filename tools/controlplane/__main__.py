@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no {odd[0]}; there are {', '.join(known)}")
     try:
         if options.command == "build":
-            names = options.names or tuple(versions.TOOLS if options.tools else versions.BINARIES)
+            names = options.names or versions.BINARIES
             return _build(names, if_possible=options.if_possible)
         return _up(options)
     except (GoError, BuildError, ComponentError, ApiError, OSError) as error:
@@ -57,17 +57,13 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="only these",
+        help=f"only these, of {', '.join((*versions.BINARIES, *versions.TOOLS))}"
+        f" (without a name the first {len(versions.BINARIES)}, which make a cluster)",
     )
     building.add_argument(
         "--if-possible",
         action="store_true",
         help="where Go cannot be had, say so and go on (but not in CI)",
-    )
-    building.add_argument(
-        "--tools",
-        action="store_true",
-        help=f"what checks chart and image instead: {', '.join(versions.TOOLS)}",
     )
     up = commands.add_parser("up", help="run a control plane until Ctrl-C")
     up.add_argument("--nodes", type=int, default=4, help="how many fake nodes (4)")

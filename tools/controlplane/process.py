@@ -49,6 +49,19 @@ def die_with_parent(command: list[str]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", _SET_DEATH_SIGNAL, str(os.getpid()), *command]
 
 
+@contextlib.contextmanager
+def lock(folder: Path, progress: Callable[[str], None], name: str = "build") -> Iterator[None]:
+    """Let one process at a time put ``name`` into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f".{name}.lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another build of {folder / name}")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
 @functools.cache
 def _all_given_out() -> IO[bytes]:
     """Open the file in which processes lock the byte of each port that they have, till they end."""

@@ -13,7 +13,7 @@ import time
 from io import BytesIO
 from pathlib import Path
 
-from tools.controlplane.build import lock
+from tools.controlplane.process import lock
 from tools.controlplane.versions import cache_root
 from tools.image.tree import Entry, Tree
 

@@ -5,12 +5,11 @@ In: Go and this folder's sources. Out: ``binary()``. Called by the command line 
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.controlplane import golang, versions
-from tools.controlplane.build import FLAGS, lock, run
+from tools.controlplane import versions
+from tools.controlplane.build import build_program
 
 MODULE_DIR = Path(__file__).parent
 KEPT = 4  # builds of other sources: 80 MB each, and a checkout of another branch may use one
@@ -38,27 +37,10 @@ def binary() -> Path:
 def build(progress: Callable[[str], None]) -> Path:
     """Build the oracle unless it is there; give its path."""
     target = binary()
-    if target.is_file():
-        return target
-    with lock(cache_dir(), progress):
-        if not target.is_file():
-            _compile(target, progress)
-            _prune(target.parent)
+    if not target.is_file():
+        build_program(target, MODULE_DIR, ".", "the oracle", progress)
+        _prune(target.parent)
     return target
-
-
-def _compile(target: Path, progress: Callable[[str], None]) -> None:
-    go = golang.find_go(progress)
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=cache_dir()))
-    try:
-        progress("building the oracle (2 minutes on two cores the first time)")
-        command = [str(go), "build", *FLAGS, "-ldflags", "-s -w", "-o", str(work / "oracle"), "."]
-        environment = golang.environment(GOFLAGS="-mod=readonly")
-        elapsed_s = run(command, MODULE_DIR, environment, "the oracle", progress)
-        work.rename(target.parent)  # only a whole build gets the name we look for
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    progress(f"built the oracle in {elapsed_s:.0f} s: {target}")
 
 
 def _prune(newest: Path) -> None:

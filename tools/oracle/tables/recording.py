@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.controlplane import golang
-from tools.controlplane.build import FLAGS, lock, run
+from tools.controlplane.build import FLAGS, run
 from tools.controlplane.cluster import say
+from tools.controlplane.process import lock
 from tools.oracle import build as oracle_build
 from tools.oracle.tables import fixtures
 from tools.oracle.tables.fixtures import Fixture
