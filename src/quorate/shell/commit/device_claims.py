@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import msgspec
@@ -86,6 +87,15 @@ class _Claim(msgspec.Struct):
 _CLAIM = msgspec.json.Decoder(_Claim)
 
 
+@dataclass(slots=True, eq=False)
+class _Plan:
+    """A plan whose claims are being written, or that waits for an earlier one."""
+
+    gang: GangBinds
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is handed on, or will not be."""
+
+
 class DeviceClaims:
     """Writes claims, a bounded number at a time, then hands gangs on to ``bind``.
 
@@ -112,19 +122,18 @@ class DeviceClaims:
         """By claim's uid, the version at which its devices were last taken back."""
         self._may_arrive: dict[str, str] = {}
         """The same, until the write is answered: it may still reach the API server."""
-        self._newest: dict[str, asyncio.Event] = {}
-        """By attempt, what is set when its newest plan is handed on, or will not be."""
+        self._plans: dict[str, list[_Plan]] = {}
+        """By attempt, in their order, the plans that are not handed on yet."""
 
     def submit(self, gang: GangBinds) -> None:
         """Start to bind a gang; returns at once. Replacements in a started one wait for nobody."""
-        earlier = None if gang.started else self._newest.get(gang.attempt)
-        if earlier is None and not any(bind.gives for bind in gang.binds):
+        earlier = () if gang.started else tuple(self._plans.get(gang.attempt, ()))
+        if not earlier and not any(bind.gives for bind in gang.binds):
             self._bind(gang)
             return
-        over = asyncio.Event()
-        if not gang.started:
-            self._newest[gang.attempt] = over
-        self._writes.start(self._hand_on(gang, earlier, over))
+        plan = _Plan(gang)
+        self._plans.setdefault(gang.attempt, []).append(plan)
+        self._writes.start(self._hand_on(plan, earlier))
 
     def take_back(self, claims: Iterable[TakeBack]) -> None:
         """Start to free devices; returns at once."""
@@ -137,23 +146,24 @@ class DeviceClaims:
         """Cancel what is under way. The next leader finds the claims as they are."""
         await self._writes.close()
 
-    async def _hand_on(
-        self, gang: GangBinds, earlier: asyncio.Event | None, over: asyncio.Event
-    ) -> None:
-        """Hand a plan on when its claims are written and the ``earlier`` plan is over."""
+    async def _hand_on(self, plan: _Plan, earlier: Iterable[_Plan]) -> None:
+        """Hand a plan on when its claims are written and the ``earlier`` plans are over."""
+        gang, plans = plan.gang, self._plans[plan.gang.attempt]
         try:
             is_prepared = await self._prepare(gang)
-            if earlier is not None:
-                await earlier.wait()
+            for one in earlier:
+                await one.over.wait()
             if is_prepared and self._writer.may_write():
-                if not gang.started and self._newest.get(gang.attempt) is not over:
-                    # A later plan waits: its binds complete the gang, and none of this one.
-                    gang = msgspec.structs.replace(gang, first=len(gang.binds))
+                if not all(one.gang.started for one in plans[plans.index(plan) + 1 :]):
+                    # A later plan waits: its binds complete the gang, and none of this one. Of a
+                    # started gang: it has lost all its members since, and starts anew.
+                    gang = msgspec.structs.replace(gang, first=len(gang.binds), started=False)
                 self._bind(gang)
         finally:
-            over.set()
-            if self._newest.get(gang.attempt) is over:
-                del self._newest[gang.attempt]
+            plan.over.set()
+            plans.remove(plan)
+            if not plans:
+                del self._plans[gang.attempt]
 
     async def _prepare(self, gang: GangBinds) -> bool:
         """Write all claims of the gang; return whether they are. One that fails fails all."""

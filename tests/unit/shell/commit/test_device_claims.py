@@ -57,6 +57,18 @@ async def test_a_later_plan_is_handed_on_when_the_claims_of_an_earlier_one_faile
         assert bound == [later]
 
 
+async def test_a_gang_that_starts_anew_waits_for_a_replacement_whose_claims_are_being_written():
+    """It counts on that one, and would be marked as started with less than its min."""
+    async with writing(claim(), claim()) as (claims, bound, _, _server):
+        replacement = replace(gang(BIND), started=True)
+        anew = gang(Bind("uid-1", "team", "g-1", "n0"))
+        claims.submit(replacement)
+        claims.submit(anew)
+        assert not bound
+        await after(claims)
+        assert bound == [replace(replacement, first=1, started=False), anew]
+
+
 async def test_replacements_in_a_started_gang_and_other_attempts_wait_for_no_claims_but_their_own():
     async with writing(claim(), claim()) as (claims, bound, _, _server):
         claims.submit(gang(BIND))
