@@ -7,6 +7,7 @@ from quorate.simulate.soak import Summary
 from quorate.simulate.themes.neighbours import Neighbours
 from quorate.simulate.themes.table import THEMES
 from quorate.simulate.themes.topology import Topology
+from tests.property.seeds import kept
 
 SEEDS_MAX = 60
 # Kept while the gaps that docs/maintainers/simulation.md names are open: fresh ones may meet them.
@@ -24,6 +25,11 @@ def test_what_a_theme_is_about_is_met(name):
         if not missing - summary.met.keys():
             return
     pytest.fail(f"not met in {SEEDS_MAX} seeds: {missing - summary.met.keys()}")
+
+
+@pytest.mark.parametrize(("name", "seed"), kept("themes"))
+def test_what_a_theme_alone_failed_at_once_holds(name, seed):
+    assert not run(seed, themes=[THEMES[name]]).violations
 
 
 def test_every_theme_says_what_it_has_to_meet():

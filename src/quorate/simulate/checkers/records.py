@@ -224,6 +224,20 @@ class GangTruth:
             )
         )
 
+    def lost_unheard(self, pod: PodTruth, told: int) -> int:
+        """Return how many members were lost without the sender of a pod's bind knowing it."""
+        return sum(
+            one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
+            for one in self.pods.values()
+        )
+
+    @property
+    def state(self) -> str:
+        """Return how many members are bound, in words."""
+        is_quorate = self.quorate_since != NEVER
+        since = f", quorate since revision {self.quorate_since}" if is_quorate else ""
+        return f"{self.bound} of {self.min_now} bound{since}"
+
     def members(self) -> list[PodTruth]:
         """Return the pods that exist."""
         return [pod for pod in self.pods.values() if pod.gone == NEVER]

@@ -113,7 +113,7 @@ class Checks:
                     "a started gang is never torn down",
                     not truth.has_started_by(told),
                     lambda t=truth, e=eviction: (
-                        f"{link.name} evicts {e.name} of {t.name}, {_state(t)}"
+                        f"{link.name} evicts {e.name} of {t.name}, {t.state}"
                     ),  # type: ignore[misc]
                 )
 
@@ -189,7 +189,7 @@ class Checks:
         truth = self._history.gangs.get(first.gang) if first is not None else None
         if first is None or truth is None or truth.is_unclear(told):
             return
-        if truth.quorate_since != NEVER or truth.has_started_by(told):
+        if truth.quorate_since != NEVER or truth.has_started_by(self._knows(link, truth, told)):
             return
         if first.moved and self._history.of_key(gang.key) != truth.name:
             return  # it knows the pod in its earlier gang only
@@ -203,6 +203,18 @@ class Checks:
             minimum is not None and len(counted) >= minimum,
             lambda: f"{link.name} starts {truth.name} with {len(counted)} of {minimum} members",
         )
+
+    def _knows(self, link: Link, gang: GangTruth, told: int) -> int:
+        """Return the revision by which a replica knows a gang: from its watch, or from answers.
+
+        What it bound counts as bound from the answer on, until its watch says that the pod is gone.
+        """
+        answered = (
+            pod.bound
+            for pod in gang.pods.values()
+            if pod.bound > told and (link.name, pod.uid) in self._confirmed
+        )
+        return max(answered, default=told)
 
     def _counts(self, link: Link, pod: PodTruth, told: int, placed: set[str]) -> bool:
         """Whether a replica may count a pod: placed, under way by itself, or bound."""
@@ -299,7 +311,8 @@ class Checks:
         if gang is None:
             return
         # It has started if it has all that is needed, or all that its scheduler could know to be.
-        members = gang.bound + self._lost_unheard(gang, pod) * pod.marked
+        told = self._sent_by.get((pod.bound_by, pod.uid), 0)
+        members = gang.bound + gang.lost_unheard(pod, told) * pod.marked
         # What bears no mark makes it started only by min as it is: a newer plan may know another.
         newest = self._newest_min.get((pod.bound_by, pod.gang), decision.minimum)
         sent = self._sent_min.get((pod.bound_by, pod.uid))
@@ -309,21 +322,13 @@ class Checks:
         self.check(
             "only a quorate gang is marked as started",
             has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
-            lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {_state(gang)}",
+            lambda: f"{pod.bound_by} marks {pod.name} of {gang.name}, {gang.state}",
         )
         if pod.marked and not (has_quorum or had_started):
             gang.tampered = True  # a successor believes the mark of one who could not know
         goes_on = decision.may_go_on and gang.has_started_by(decision.told)
         if has_quorum or goes_on:
             gang.go_on(pod.bound, pod.bound_by, decision.told if goes_on else NEVER)
-
-    def _lost_unheard(self, gang: GangTruth, pod: PodTruth) -> int:
-        """Return how many members were lost without the sender of the bind knowing it."""
-        told = self._sent_by.get((pod.bound_by, pod.uid), 0)
-        return sum(
-            one.bound < pod.bound and told < one.gone != NEVER and not (one.refused and one.attempt)
-            for one in gang.pods.values()
-        )
 
     def _check_room(self, pod: PodTruth, decision: Decision) -> None:
         """Sum the pods on the node, except those that the replica could not know in time."""
@@ -387,12 +392,7 @@ class Checks:
             self.check(
                 "no gang stays bound in part",
                 gang.partial_s <= limit_s,
-                lambda g=gang, s=limit_s: f"{g.name} for more than {s:g} s: {_state(g)}",  # type: ignore[misc]
+                lambda g=gang, s=limit_s: f"{g.name} for more than {s:g} s: {g.state}",  # type: ignore[misc]
             )
         if not any(gang.is_partial for gang in self._history.gangs.values()):
             self._evicted.clear()
-
-
-def _state(gang: GangTruth) -> str:
-    since = "" if gang.quorate_since == NEVER else f", quorate since revision {gang.quorate_since}"
-    return f"{gang.bound} of {gang.min_now} bound{since}"
