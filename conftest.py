@@ -47,6 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = SEED
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests from the last to the first where ``QUORATE_ORDER`` says so: any order does."""
+    if os.environ.get("QUORATE_ORDER") == "reversed":
+        items.reverse()
+
+
 def pytest_collection_finish() -> None:
     """Make collections cheap: what is there now is not looked through again."""
     gc.freeze()

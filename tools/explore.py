@@ -45,7 +45,7 @@ def explore(kind: str, seed: int, limit_s: float) -> str:
     arguments = [part.format(seed=seed) for part in KINDS[kind]]
     stage, end_s = Stage(kind, (sys.executable, *arguments)), time.monotonic() + limit_s
     with tempfile.TemporaryDirectory(prefix="quorate-explore-") as folder:
-        one = Running(stage, Path(folder), {"QUORATE_SEED": str(seed), "QUORATE_TIMES": "1"})
+        one = Running(stage, Path(folder), chance_of(seed))
         try:
             while (code := one.process.poll()) is None and time.monotonic() < end_s:
                 stop_if_asked()
@@ -58,6 +58,12 @@ def explore(kind: str, seed: int, limit_s: float) -> str:
         keep(kind, seed, arguments, finds)
         return f"kept in {FINDS.name}"
     return "nothing found" if code == 0 else "nothing found when its time was over"
+
+
+def chance_of(seed: int) -> dict[str, str]:
+    """Return what a run is drawn from, as environment; every other seed reverses the tests."""
+    order = "reversed" if seed % 2 else "written"
+    return {"QUORATE_SEED": str(seed), "QUORATE_TIMES": "1", "QUORATE_ORDER": order}
 
 
 def finds_in(said: str, code: int | None) -> list[str]:
@@ -75,7 +81,8 @@ def keep(kind: str, seed: int, arguments: list[str], lines: list[str]) -> None:
     """Write a find to the file."""
     text = "\n".join(line[:300] for line in lines).replace("'''", '"""')
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    again = f"QUORATE_SEED={seed} QUORATE_TIMES=1 .venv/bin/python {shlex.join(arguments)}"
+    drawn = " ".join(f"{name}={value}" for name, value in chance_of(seed).items())
+    again = f"{drawn} .venv/bin/python {shlex.join(arguments)}"
     with FINDS.open("a") as file:
         file.write(f"\n[[find]]\nkind = '{kind}'\ndate = {today}\nseed = {seed}\n")
         file.write(f"again = {json.dumps(again)}\nsaid = '''\n{text}\n'''\n")

@@ -128,9 +128,11 @@ def test_a_daemon_set_has_a_pod_on_each_node_and_on_one_that_joins(alone):
         workload("DaemonSet", "agent", pod={"tolerations": TOLERATES}),
         workload("DaemonSet", "shy"),
     )
-    names = {one["metadata"]["name"] for one in alone.cluster.api("GET", "/api/v1/nodes")["items"]}
-    untainted = {name for name in names if not name.startswith("gpu-")}
-    for app, wanted in (("agent", names), ("shy", untainted)):
+    nodes = alone.cluster.api("GET", "/api/v1/nodes")["items"]
+    taints = {one["metadata"]["name"]: one["spec"].get("taints", []) for one in nodes}
+    tolerated = {name for name, those in taints.items() if all(one == TAINT for one in those)}
+    untainted = {name for name, those in taints.items() if not those}
+    for app, wanted in (("agent", tolerated), ("shy", untainted)):
         wait_for(lambda a=app, w=wanted: runs(alone, len(w), f"app={a}"), f"{app} runs")
         assert set(alone.where(f"app={app}").values()) == wanted
         assert len(alone.where(f"app={app}")) == len(wanted), "one on each"

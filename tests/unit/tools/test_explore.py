@@ -36,7 +36,8 @@ def test_what_fails_is_kept_with_the_command_that_plays_it_again(kept):
     assert find["kind"] == "fails"
     assert find["seed"] == 7
     assert find["said"] == "FAILED a.py::test_b - it broke\n"
-    again = f"QUORATE_SEED=7 QUORATE_TIMES=1 .venv/bin/python {shlex.join(['-c', SAYS['fails']])}"
+    drawn = "QUORATE_SEED=7 QUORATE_TIMES=1 QUORATE_ORDER=reversed"
+    again = f"{drawn} .venv/bin/python {shlex.join(['-c', SAYS['fails']])}"
     assert find["again"] == again
 
 
