@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
         cluster.kubectl("apply", "-f", "-", input=manifests(*parts))
         install_beside(cluster, NAMESPACE)
-        webhook = Webhook(cluster, Path(folder))
+        webhook = Webhook(cluster, Path(folder), timeout_s=1)  # as in the manifests
         election = {"leaseDurationSeconds": 90, "renewDeadlineSeconds": 75}
         config = {
             "schedulerNames": [NAMESPACE],

@@ -13,10 +13,14 @@ _numbers = itertools.count()
 
 
 class Webhook:
-    """A ValidatingWebhookConfiguration for the guard of one test's scheduler."""
+    """A ValidatingWebhookConfiguration for the guard of one test's scheduler.
 
-    def __init__(self, cluster, folder: Path) -> None:
+    ``timeout_s``: after it a binding goes through unasked; 30 is the most that the API takes.
+    """
+
+    def __init__(self, cluster, folder: Path, timeout_s: int = 30) -> None:
         self.cluster, self.port, self.folder = cluster, free_port(), folder
+        self.timeout_s = timeout_s
         self.name = f"guard-{next(_numbers)}"
         self.cert_file, self.key_file = write_pair(folder)
         self.settings = {
@@ -65,7 +69,7 @@ class Webhook:
                         }
                     ],
                     "failurePolicy": "Ignore",
-                    "timeoutSeconds": 1,
+                    "timeoutSeconds": self.timeout_s,
                     "sideEffects": "NoneOnDryRun",
                     "admissionReviewVersions": ["v1"],
                 }

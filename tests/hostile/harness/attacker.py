@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.client import HTTPException
 
 from tools.controlplane import Access, ApiError
@@ -175,26 +176,25 @@ class Attacker:
         """Delete pods and claims, as the administrator; all else goes with the namespace."""
         self.stop()
         own = [self.path("v1", "pods"), self.path("resource.k8s.io/v1", "resourceclaims")]
-        for path in own:
-            self._free(path)
-        try:
-            for path in own:
-                self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0", timeout_s=60)
-            self.cluster.api("DELETE", f"/api/v1/namespaces/{self.namespace}")
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for path in own:  # one by one: a request for all of them may take a minute
+                there = self.cluster.api("GET", path)["items"]
+                list(pool.map(partial(self._free, path), there))
+        self._end("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self.client.close()
         for path in own:
             wait_for(lambda path=path: not self.cluster.api("GET", path)["items"], path)
 
-    def _free(self, path: str) -> None:
-        for one in self.cluster.api("GET", path)["items"]:
-            if one["metadata"].get("finalizers"):
-                free = {"metadata": {"finalizers": None}}
-                name = one["metadata"]["name"]
-                try:
-                    self.cluster.api("PATCH", f"{path}/{name}", free, content_type=_MERGE)
-                except ApiError as error:
-                    if error.status != 404:
-                        raise
+    def _free(self, path: str, one: dict) -> None:
+        metadata = one["metadata"]
+        if metadata.get("finalizers"):
+            self._end("PATCH", f"{path}/{metadata['name']}", {"metadata": {"finalizers": None}})
+        self._end("DELETE", f"{path}/{metadata['name']}?gracePeriodSeconds=0")
+
+    def _end(self, method: str, path: str, body: dict | None = None) -> None:
+        """Send it; what is gone already, or going, is as well."""
+        try:
+            self.cluster.api(method, path, body, content_type=_MERGE)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
