@@ -16,7 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.stages import Running, Stage, heeding_signals, stop, stop_if_asked
+from tools.signals import heeding_signals, stop_if_asked
+from tools.stages import Running, Stage, stop
 
 FINDS = Path(__file__).parent.parent / "tests" / "finds.toml"
 _PYTEST = ("-m", "pytest", "-q", "--timeout", "1800")

@@ -14,19 +14,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tools.controlplane.versions import TOOLS
+from tools.signals import heeding_signals, stop_if_asked
 from tools.testing import in_ci
 
 AT_ONCE = 2
 SAY_AGAIN_S = 30.0
 GRACE_S = 30.0
 """How long stages may take to stop their clusters after Ctrl-C; then they are killed."""
-_signals: list[int] = []
-"""That asked us to stop. A handler that raised would leave a stage behind that just begins."""
 
 
 class Stage(NamedTuple):
@@ -174,24 +173,6 @@ def stop(running: Sequence[Running]) -> None:
             one.process.wait(max(0.0, deadline_s - time.monotonic()))
         one.send(signal.SIGKILL)
         one.process.wait()
-
-
-def heeding_signals(main: Callable[[], int]) -> int:
-    """Run a program whose stages are stopped at a signal; return its exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda number, _: _signals.append(number))
-    try:
-        return main()
-    except KeyboardInterrupt as stopped:
-        print("\nStopped; nothing is left behind.")
-        return 128 + int(stopped.args[0])
-
-
-def stop_if_asked() -> None:
-    """Raise KeyboardInterrupt, with the signal's number, if one was noted."""
-    if _signals:
-        raise KeyboardInterrupt(_signals[0])
 
 
 def main() -> int:

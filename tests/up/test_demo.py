@@ -53,9 +53,9 @@ def demo(tmp_path):
     folder.mkdir()
     started = []
 
-    def start(*args, ignoring=(), **environment):
+    def start(*args, program=("-m", "tools.demo"), ignoring=(), **environment):
         process = subprocess.Popen(
-            [*ignores(*ignoring), sys.executable, "-m", "tools.demo", *args],
+            [*ignores(*ignoring), sys.executable, *program, *args],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": str(folder), "COLUMNS": "100", **environment},
             stdin=subprocess.DEVNULL,
@@ -157,8 +157,30 @@ def test_a_signal_ends_it_at_any_time_and_leaves_nothing(demo, number, code):
     read_until(process, "$ quorate why pg1")
     process.send_signal(number)
     said = process.communicate(timeout=HANGS_S)[0]
-    assert process.returncode == code
+    assert process.returncode == code, said
     assert "Traceback" not in said
+
+
+INTERRUPTED = """
+import http.client, os, runpy, signal, sys
+
+close = http.client.HTTPResponse.close
+
+def closed_once(answer):  # by Python, which frees what was read to its end
+    http.client.HTTPResponse.close = close
+    os.kill(os.getpid(), signal.SIGINT)
+    close(answer)
+
+http.client.HTTPResponse.close = closed_once
+sys.argv[1:] = ["--pace", "0"]
+runpy.run_module("tools.demo", run_name="__main__")
+"""
+
+
+def test_ctrl_c_is_heard_in_the_moment_in_which_python_drops_what_a_handler_raises(demo):
+    process = demo(program=["-c", INTERRUPTED])
+    assert process.communicate(timeout=HANGS_S)[0].endswith("nothing is left behind.\n")
+    assert process.returncode == 130
 
 
 @pytest.mark.explore

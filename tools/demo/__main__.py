@@ -6,18 +6,17 @@ import argparse
 import codecs
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import FrameType
 
 from tools.controlplane import ApiError, ComponentError
 from tools.demo.clusters import NODES, SHAPE, ClusterError, DemoCluster
 from tools.demo.screen import Screen
 from tools.demo.stage import Stage, StepFailedError
 from tools.demo.story import Clusters, play
+from tools.signals import heeding_signals, stop_if_asked
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WAIT_S = 20.0
@@ -40,19 +39,15 @@ What to try next:
 _PLAIN = {"▸": ">", "✓": "+", "✗": "!", "·": ".", "─": "-"}
 
 
-class Stopped(BaseException):
-    """A signal asks us to end."""
-
-
 def main() -> int:
-    """Play; return 0, 1 when a step did not come true, 2 when nothing could start, 130 if stopped.
+    """Play; return 0, 1 when a step did not come true, 2 when nothing could start.
 
-    Ctrl-C that ends ``--keep`` after the story is how it is meant to end: 0.
+    Raises KeyboardInterrupt: a signal asked for the end. Ctrl-C that ends ``--keep`` after the
+    story is how it is meant to end: 0.
     """
     options = _options()
     codecs.register_error("plainer", _plainer)
     sys.stdout.reconfigure(errors="plainer")  # type: ignore[union-attr]
-    _hear_signals()
     screen = Screen()
     started: list[DemoCluster] = []
     try:
@@ -63,17 +58,12 @@ def main() -> int:
     os.environ["TMPDIR"] = str(folder)  # what processes of ours leave there goes with it
     try:
         return _run(options, screen, folder, started)
-    except (KeyboardInterrupt, Stopped) as stop:
-        screen.end_view()
-        screen.lines("Stopped; nothing is left behind.")
-        return 128 + (stop.args[0] if stop.args else signal.SIGINT)
     except (ClusterError, ComponentError, ApiError, OSError) as error:
         screen.end_view()
         what = " ".join(str(error).split()).rstrip(".")
         screen.fail(f"Error: {what}. To see more, run: .venv/bin/quorate up")
         return 2
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end is near, and must not be cut short
         for cluster in started:
             cluster.stop()
         shutil.rmtree(folder, ignore_errors=True)
@@ -120,7 +110,8 @@ def _keep(screen: Screen, clusters: Clusters) -> None:
     )
     try:
         while True:
-            time.sleep(1)
+            stop_if_asked()
+            time.sleep(0.2)
             clusters.quorate.check()
     except KeyboardInterrupt:
         screen.lines("\nStopped; nothing is left behind.")
@@ -131,18 +122,6 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError), "only output has this error handler"
     lost = error.object[error.start : error.end]
     return "".join(_PLAIN.get(mark, "?") for mark in lost), error.end
-
-
-def _hear_signals() -> None:
-    """Ctrl-C and SIGTERM end the demo, whoever started it; a hang-up does, but not under nohup."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's "&" has it ignored
-    signal.signal(signal.SIGTERM, _stop)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _stop)
-
-
-def _stop(number: int, _frame: FrameType | None) -> None:
-    raise Stopped(number)
 
 
 def _options() -> argparse.Namespace:
@@ -171,4 +150,4 @@ def _pace(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(heeding_signals(main))

@@ -21,6 +21,7 @@ from quorate.cli.commands.manifests import render
 from tools.controlplane import ApiClient, ApiError, ComponentError
 from tools.controlplane.applying import collection
 from tools.controlplane.process import Component
+from tools.signals import stop_if_asked
 
 SHAPE = "coreweave-gb200"
 NODES = 4
@@ -112,6 +113,7 @@ class DemoCluster:
     def _wait(self, ready: Callable[[], bool], what: str) -> None:
         deadline_s = time.monotonic() + _READY_S_MAX
         while not ready():
+            stop_if_asked()
             self.check()
             if time.monotonic() > deadline_s:
                 raise ClusterError(

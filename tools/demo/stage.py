@@ -23,6 +23,7 @@ from tools.demo.screen import Screen
 from tools.demo.svg import svg
 from tools.demo.view import summary, view
 from tools.demo.world import Picture, look
+from tools.signals import stop_if_asked
 
 _FRAME_S = 0.08
 _READ_S, _READ_WORD_S, _READ_S_MAX = 0.5, 0.17, 5.0  # how long a person takes to read text
@@ -121,6 +122,7 @@ class Stage:
             timeout=_WHY_S_MAX,
         )
         if done.returncode != 0:
+            stop_if_asked()  # a terminal sends Ctrl-C to both of us
             cluster.check(_END_S_MAX)
             raise self._failed(f"quorate why {gang} failed: {done.stderr.strip()}")
         self._screen.output(f"quorate why {gang}", done.stdout)
@@ -173,6 +175,7 @@ class Stage:
         self._screen.draw(view([(title, self._picture(one)) for title, one in self._shown]))
 
     def _picture(self, cluster: DemoCluster) -> Picture:
+        stop_if_asked()
         try:
             return look(cluster.client)
         except (OSError, http.client.HTTPException) as error:

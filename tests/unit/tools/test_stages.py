@@ -94,7 +94,7 @@ def test_ctrl_c_ends_all_and_leaves_nothing(tmp_path, number, code):
 
 INTERRUPTED = """
 import os, subprocess, sys
-from tools import stages
+from tools import signals, stages
 
 class Popen(subprocess.Popen):
     def __init__(self, *arguments, **named):
@@ -104,7 +104,7 @@ class Popen(subprocess.Popen):
 
 number = int(sys.argv.pop())
 subprocess.Popen = Popen
-sys.exit(stages.heeding_signals(stages.main))
+sys.exit(signals.heeding_signals(stages.main))
 """
 
 
