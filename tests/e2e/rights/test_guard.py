@@ -162,7 +162,9 @@ def test_a_denied_kube_scheduler_says_why_and_finds_another_node(committing, kub
 def test_beside_kube_scheduler_under_contention_no_node_is_overcommitted(guarded, kube_scheduler):
     kube_scheduler()
     world = guarded
-    world.nodes(4, allocatable={"cpu": "8"})
+    first, *_ = world.nodes(4, allocatable={"cpu": "8"})
+    world.create_pod(pod("probe", scheduler=FOREIGN))
+    seen(world, "probe", node=first)  # the API server takes a new webhook up when it sees it
     gangs = [world.gang(f"g{i}", 4) for i in range(6)]
     singles = [
         pod(f"single-{i}", scheduler="default-scheduler", requests={"cpu": "2"}) for i in range(12)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import ssl
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -41,10 +42,12 @@ PATH: Final = "/bindings"
 BODY_BYTES_MAX: Final = 1 << 20  # annotations and a user's groups; both are small
 CONNECTIONS_MAX: Final = 256  # HTTP/1.1: one request at a time on each
 CONNECTION_S_MAX: Final = 120.0  # idle; kube-apiserver closes its own after 90 s
-REQUEST_S_MAX: Final = 1.0
+REQUEST_S: Final = 1.0  # where the API server does not say how long it waits, in ?timeout=1s
+REQUEST_S_MAX: Final = 30.0  # no webhook gets more
 HANDSHAKE_S_MAX: Final = 5.0
 _LOOK_EVERY_S: Final = 1.0  # at files, and at bindings that have not come true
 _LOOK_AGAIN_S: Final = 0.05
+_UNKNOWN_SHARE: Final = 0.5  # of a request's time: so long it may wait for pod and node to be known
 _API_VERSION: Final = "admission.k8s.io/v1"
 _KIND: Final = "AdmissionReview"
 
@@ -93,6 +96,8 @@ class _WireBinding(msgspec.Struct):
 _REVIEW = msgspec.json.Decoder(_Review)
 _BINDING = msgspec.json.Decoder(_WireBinding)
 _BINDINGS = {("pods", "binding"), ("bindings", "")}
+_UNJUDGED = GuardDecision(GuardAnswer.UNJUDGED)
+_SECONDS = re.compile(r"(\d{1,4}(?:\.\d{1,9})?)s", re.ASCII)
 
 
 class GuardServer:
@@ -170,7 +175,7 @@ class GuardServer:
         if self._listening is not None:
             self._listening.close()
         if self._http is not None:
-            await self._http.shutdown(REQUEST_S_MAX)
+            await self._http.shutdown(REQUEST_S)
 
     async def _look(self) -> None:
         while True:
@@ -184,9 +189,10 @@ class GuardServer:
             self._on_change(change)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
+        time_s = _time_s(request.query.get("timeout", ""))
         try:
-            async with asyncio.timeout(REQUEST_S_MAX):
-                answer = await self._review(request)
+            async with asyncio.timeout(time_s):
+                answer = await self._review(request, time_s)
         except TimeoutError:
             answer = text_answer(408, "the request took too long\n")
         except web.HTTPRequestEntityTooLarge:
@@ -201,7 +207,8 @@ class GuardServer:
             self._http.prolong(request.protocol)
         return answer
 
-    async def _review(self, request: web.BaseRequest) -> web.Response:
+    async def _review(self, request: web.BaseRequest, time_s: float) -> web.Response:
+        known_by_s = self._clock.monotonic_s() + _UNKNOWN_SHARE * time_s
         if request.path != PATH:
             return text_answer(404, f"not found: only {PATH} is here\n")
         if request.method != "POST":
@@ -219,7 +226,7 @@ class GuardServer:
             return text_answer(400, f"not an AdmissionReview of a Binding: {error}\n"[:300])
         if (review.api_version, review.kind) != (_API_VERSION, _KIND) or not asked.uid:
             return text_answer(400, f"not an {_KIND} of {_API_VERSION} with a request\n")
-        decision = await self._decision(wanted, dry_run=bool(asked.dry_run))
+        decision = await self._decision(wanted, known_by_s, dry_run=bool(asked.dry_run))
         self._metrics.guard_reviews.labels(str(decision.answer)).inc()
         if not decision.allowed:
             log.warning("binding denied", by=asked.user.username[:200], reason=decision.message)
@@ -230,22 +237,37 @@ class GuardServer:
             answer.force_close()  # so that the API server's next connection may find the leader
         return answer
 
-    async def _decision(self, wanted: Binding | None, *, dry_run: bool) -> GuardDecision:
+    async def _decision(
+        self, wanted: Binding | None, known_by_s: float, *, dry_run: bool
+    ) -> GuardDecision:
+        """Judge; look again where our own watch may be behind that of whoever binds.
+
+        It may not have seen the pod or the node yet: we wait for them until ``known_by_s``. Or it
+        has not seen a pod end whose room is given away.
+        """
         if wanted is None or not self._may_judge():
-            return GuardDecision(GuardAnswer.UNJUDGED)
+            return _UNJUDGED
         decision = self._judged(wanted, dry_run=dry_run)
+        while decision == _UNJUDGED and self._clock.monotonic_s() < known_by_s:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            if not self._may_judge():
+                return _UNJUDGED
+            decision = self._judged(wanted, dry_run=dry_run)
         if decision.allowed:
             return decision
-        # Its scheduler may have seen a pod end before our own watch did.
         await asyncio.sleep(_LOOK_AGAIN_S)
-        if not self._may_judge():
-            return GuardDecision(GuardAnswer.UNJUDGED)
-        return self._judged(wanted, dry_run=dry_run)
+        return self._judged(wanted, dry_run=dry_run) if self._may_judge() else _UNJUDGED
 
     def _judged(self, wanted: Binding, *, dry_run: bool) -> GuardDecision:
         decision = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
         self._report_allowed()  # before the next plan, so that it does not use the same capacity
         return decision
+
+
+def _time_s(timeout: str) -> float:
+    """Return how long the API server waits for an answer, in seconds. It writes 1s for one."""
+    said = _SECONDS.fullmatch(timeout)
+    return min(float(said[1]) or REQUEST_S, REQUEST_S_MAX) if said else REQUEST_S
 
 
 def _binding(asked: _Request) -> Binding | None:
@@ -257,7 +279,7 @@ def _binding(asked: _Request) -> Binding | None:
     if asked.resource.group or kind not in _BINDINGS or asked.operation != "CREATE":
         return None
     wire = _BINDING.decode(asked.object)
-    if wire.target.kind not in ("", "Node"):
+    if wire.target.kind not in ("", "Node") or not wire.target.name:
         return None
     return Binding(
         asked.namespace or wire.metadata.namespace,

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import msgspec
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import Node, Pod, PodSpec, policy
@@ -25,12 +26,12 @@ HEADERS = {"Content-Type": "application/json"}
 
 @pytest.fixture(autouse=True)
 def no_limit_that_a_busy_machine_misses(monkeypatch):
-    monkeypatch.setattr(guard_module, "REQUEST_S_MAX", HANGS_S)
+    monkeypatch.setattr(guard_module, "REQUEST_S", HANGS_S)
     monkeypatch.setattr(guard_module, "HANDSHAKE_S_MAX", HANGS_S)
 
 
 class Served:
-    """A guard that listens, of a cluster with one node of 4 cpu."""
+    """A guard that listens, of a cluster with one node, which has 4 cpu as all have."""
 
     def __init__(self, folder, **config):
         self.cert_file, self.key_file = write_pair(folder)
@@ -42,12 +43,15 @@ class Served:
         self.judges = True
         self.server = GuardServer(self.config, self.cluster, SystemClock(), self.metrics)
         self.told = []
-        self.tell(NodeChanged(Node(name="n1", allocatable=(("cpu", 4000), ("pods", 9)))))
+        self.node("n1")
 
     def tell(self, *changes):
         self.server.observe(changes)
         for change in changes:
             self.cluster.apply(change)
+
+    def node(self, name):
+        self.tell(NodeChanged(Node(name=name, allocatable=(("cpu", 4000), ("pods", 9)))))
 
     def pod(self, name, cpu, **fields):
         spec = PodSpec(requests=(("cpu", 1000 * cpu),))
@@ -66,6 +70,13 @@ class Served:
         ):
             return answer.status, await answer.read(), answer.headers
 
+    def reviews(self, answer):
+        value = self.metrics.registry.get_sample_value
+        return value("quorate_guard_reviews_total", {"answer": answer})
+
+    async def connect(self, **tls):
+        return await asyncio.open_connection("127.0.0.1", self.server.port, **tls)
+
     async def review(self, body):
         status, said, _ = await self.ask(body)
         assert status == 200, said
@@ -80,6 +91,19 @@ async def served(folder, **config):
         yield made
     finally:
         await made.server.close()
+
+
+def called(monkeypatch, to, name):
+    """Return an event that is set when this method of ``to`` returns."""
+    method, event = getattr(to, name), asyncio.Event()
+
+    def noting(*args, **more):
+        answer = method(*args, **more)
+        event.set()
+        return answer
+
+    monkeypatch.setattr(to, name, noting)
+    return event
 
 
 def review(pod, node="n1", **request):
@@ -112,17 +136,14 @@ async def test_a_binding_that_fits_is_allowed_and_one_that_does_not_is_forbidden
         assert said["allowed"] is False
         assert (said["status"]["code"], said["status"]["reason"]) == (403, "Forbidden")
         assert "node n1 has no room for pod t/large" in said["status"]["message"]
-        value = guard.metrics.registry.get_sample_value
-        assert value("quorate_guard_reviews_total", {"answer": "allowed"}) == 1.0
-        assert value("quorate_guard_reviews_total", {"answer": "denied"}) == 1.0
+        assert (guard.reviews("allowed"), guard.reviews("denied")) == (1.0, 1.0)
 
 
 async def test_the_legacy_resource_names_its_pod_in_the_object(tmp_path):
     async with served(tmp_path) as guard:
         guard.pod("large", 5)
-        legacy = {"resource": {"group": "", "resource": "bindings"}, "subResource": ""}
-        said = await guard.review(review("large", name="", **legacy))
-        assert said["allowed"] is False
+        legacy = {"resource": {"resource": "bindings"}, "subResource": "", "name": ""}
+        assert (await guard.review(review("large", **legacy)))["allowed"] is False
 
 
 @pytest.mark.parametrize(
@@ -165,38 +186,48 @@ async def test_what_it_lets_through_is_told_at_once_and_taken_back_when_it_does_
         assert guard.told[1:] == [BindingAdmitted("u-a", "")]
 
 
-async def test_whoever_may_not_judge_lets_everything_through_and_ends_the_connection(tmp_path):
+async def test_the_leader_keeps_connections_and_others_let_through_and_end_them(tmp_path):
     async with served(tmp_path) as guard:
         guard.pod("large", 5)
-        guard.judges = False
-        status, said, headers = await guard.ask(review("large"))
-        assert status == 200
-        assert msgspec.json.decode(said)["response"]["allowed"] is True
-        assert headers["Connection"] == "close", "the next one may find the leader"
-
-
-async def test_the_leader_keeps_connections(tmp_path):
-    async with served(tmp_path) as guard:
-        guard.pod("small", 1)
-        _, _, headers = await guard.ask(review("small"))
-        assert "Connection" not in headers
+        for guard.judges, connection in ((True, None), (False, "close")):
+            status, said, headers = await guard.ask(review("large"))
+            assert (status, headers.get("Connection")) == (200, connection)
+            assert msgspec.json.decode(said)["response"]["allowed"] is not guard.judges
 
 
 async def test_before_it_denies_it_waits_a_moment_for_news(tmp_path, monkeypatch):
     async with served(tmp_path) as guard:
         guard.pod("old", 4, node="n1", phase="Running")
         guard.pod("new", 4)
-        judge, has_looked = guard.server._guard.judge, asyncio.Event()
-
-        def looking(*args, **more):
-            has_looked.set()
-            return judge(*args, **more)
-
-        monkeypatch.setattr(guard.server._guard, "judge", looking)
+        has_looked = called(monkeypatch, guard.server._guard, "judge")
         asking = asyncio.create_task(guard.review(review("new")))
         await has_looked.wait()
         guard.pod("old", 4, node="n1", phase="Succeeded")
         assert (await asking)["allowed"] is True
+
+
+async def test_pod_and_node_that_our_watch_has_not_shown_yet_are_waited_for(tmp_path, monkeypatch):
+    async with served(tmp_path) as guard:
+        has_looked = called(monkeypatch, guard.server._guard, "judge")
+        asking = asyncio.create_task(guard.review(review("new", node="n2")))
+        for tell in (lambda: guard.pod("new", 5), lambda: guard.node("n2")):
+            await has_looked.wait()
+            has_looked.clear()
+            tell()
+        assert "node n2 has no room for pod t/new" in (await asking)["status"]["message"]
+
+
+async def test_what_stays_unknown_is_let_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard_module, "_UNKNOWN_SHARE", 0.001)
+    async with served(tmp_path) as guard:
+        assert (await guard.review(review("never")))["allowed"] is True
+        assert guard.reviews("unjudged") == 1.0
+
+
+def test_a_review_has_the_time_that_the_api_server_gives_it(monkeypatch):
+    monkeypatch.setattr(guard_module, "REQUEST_S", 1.5)
+    written = ("1s", "30s", "2.5s", "99s", "0s", "1m", "")
+    assert [*map(guard_module._time_s, written)] == [1.0, 30.0, 2.5, 30.0, 1.5, 1.5, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -256,13 +287,12 @@ async def test_a_body_too_large_is_refused_with_and_without_its_length(tmp_path)
         assert (await guard.ask(chunks()))[0] == 413
 
 
-async def test_a_body_that_never_comes_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(guard_module, "REQUEST_S_MAX", 0.2)
+async def test_a_body_that_never_comes_is_not_waited_for(tmp_path):
     async with served(tmp_path) as guard:
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", guard.server.port, ssl=guard.tls()
+        reader, writer = await guard.connect(ssl=guard.tls())
+        writer.write(
+            b"POST /bindings?timeout=0.2s HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
         )
-        writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
         answer = await asyncio.wait_for(reader.read(), HANGS_S)
         assert b" 408 " in answer.split(b"\r\n")[0]
         writer.close()
@@ -272,10 +302,7 @@ async def test_of_too_many_connections_the_oldest_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(guard_module, "CONNECTIONS_MAX", 3)
     async with served(tmp_path) as guard:
         guard.pod("p", 1)
-        held = [
-            await asyncio.open_connection("127.0.0.1", guard.server.port, ssl=guard.tls())
-            for _ in range(3)
-        ]
+        held = [await guard.connect(ssl=guard.tls()) for _ in range(3)]
         assert (await guard.review(review("p")))["allowed"] is True
         assert await asyncio.wait_for(held[0][0].read(), HANGS_S) == b""
         for _, writer in held:
@@ -284,7 +311,7 @@ async def test_of_too_many_connections_the_oldest_goes(tmp_path, monkeypatch):
 
 async def test_plain_http_is_not_spoken(tmp_path):
     async with served(tmp_path) as guard:
-        reader, writer = await asyncio.open_connection("127.0.0.1", guard.server.port)
+        reader, writer = await guard.connect()
         writer.write(b"POST /bindings HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b"HTTP" not in await asyncio.wait_for(reader.read(), HANGS_S)
         writer.close()
@@ -299,13 +326,7 @@ async def test_new_files_are_used_for_new_connections_and_broken_ones_are_not(
         before = guard.tls()
         good = guard.key_file.read_bytes()
         guard.key_file.write_bytes(b"half writ")
-        renew, has_looked = guard.server._certificate.renew, asyncio.Event()
-
-        def looking():
-            renew()
-            has_looked.set()
-
-        monkeypatch.setattr(guard.server._certificate, "renew", looking)
+        has_looked = called(monkeypatch, guard.server._certificate, "renew")
         await has_looked.wait()
         assert (await guard.ask(review("p"), tls=before))[0] == 200
         guard.key_file.write_bytes(good)
@@ -357,8 +378,6 @@ async def test_a_certificate_that_cannot_be_used_stops_the_start_in_one_line(tmp
 
 
 def locked(pem):
-    from cryptography.hazmat.primitives import serialization
-
     key = serialization.load_pem_private_key(pem, None)
     return key.private_bytes(
         serialization.Encoding.PEM,
