@@ -64,7 +64,7 @@ class Binding(NamedTuple):
 
 
 _ALLOWED = GuardDecision(GuardAnswer.ALLOWED)
-_UNJUDGED = GuardDecision(GuardAnswer.UNJUDGED)
+UNJUDGED = GuardDecision(GuardAnswer.UNJUDGED)
 
 
 def may_bind(
@@ -85,7 +85,7 @@ def may_bind(
         )
     row = cluster.nodes.rows.get(node)
     if row is None:
-        return _UNJUDGED
+        return UNJUDGED
     others = [one.pod_class for one in admitted]
     is_counted = entry.row == row
     free = _free(cluster, row, entry.pod_class if is_counted else None, others)
@@ -225,10 +225,10 @@ class Guard:
         uid = binding.uid or self._uids.get(binding.namespace, {}).get(binding.name, "")
         entry = self._cluster.pods.get(uid)
         if entry is None or not binding.node:
-            return _UNJUDGED
+            return UNJUDGED
         pod = entry.pod
         if (pod.namespace, pod.name) != (binding.namespace, binding.name):
-            return _UNJUDGED  # the API server refuses it: the uid is another pod's
+            return UNJUDGED  # the API server refuses it: the uid is another pod's
         decision = may_bind(self._cluster, entry, binding.node, self._going(binding.node, uid))
         if decision.allowed and not dry_run and entry.where not in _COUNTED:
             self._admit(uid, binding.node, now_s)

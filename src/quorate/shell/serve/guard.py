@@ -21,7 +21,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from quorate.core.check.guard import Binding, Guard, GuardAnswer, GuardDecision
+from quorate.core.check.guard import UNJUDGED, Binding, Guard, GuardDecision
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.changes import BindingAdmitted, Change
 from quorate.core.words.plain_text import plain
@@ -96,7 +96,6 @@ class _WireBinding(msgspec.Struct):
 _REVIEW = msgspec.json.Decoder(_Review)
 _BINDING = msgspec.json.Decoder(_WireBinding)
 _BINDINGS = {("pods", "binding"), ("bindings", "")}
-_UNJUDGED = GuardDecision(GuardAnswer.UNJUDGED)
 _SECONDS = re.compile(r"(\d{1,4}(?:\.\d{1,9})?)s", re.ASCII)
 
 
@@ -245,20 +244,20 @@ class GuardServer:
         It may not have seen the pod or the node yet: we wait for them until ``known_by_s``. Or it
         has not seen a pod end whose room is given away.
         """
-        if wanted is None or not self._may_judge():
-            return _UNJUDGED
+        if wanted is None:
+            return UNJUDGED
         decision = self._judged(wanted, dry_run=dry_run)
-        while decision == _UNJUDGED and self._clock.monotonic_s() < known_by_s:
+        while decision == UNJUDGED and self._may_judge() and self._clock.monotonic_s() < known_by_s:
             await asyncio.sleep(_LOOK_AGAIN_S)
-            if not self._may_judge():
-                return _UNJUDGED
             decision = self._judged(wanted, dry_run=dry_run)
-        if decision.allowed:
-            return decision
-        await asyncio.sleep(_LOOK_AGAIN_S)
-        return self._judged(wanted, dry_run=dry_run) if self._may_judge() else _UNJUDGED
+        if not decision.allowed:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            decision = self._judged(wanted, dry_run=dry_run)
+        return decision
 
     def _judged(self, wanted: Binding, *, dry_run: bool) -> GuardDecision:
+        if not self._may_judge():
+            return UNJUDGED
         decision = self._guard.judge(wanted, self._clock.monotonic_s(), dry_run=dry_run)
         self._report_allowed()  # before the next plan, so that it does not use the same capacity
         return decision
