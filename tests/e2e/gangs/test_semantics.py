@@ -186,10 +186,10 @@ def test_min_edited_while_members_wait_holds_from_the_next_cycle_on(world):
     world.patch_group("g", {"spec": {"minMember": 3}})
     world.wait_bound(3)
 
-    world.create_pods(world.gang("h", 1, minimum=2))
-    world.wait_condition("1 of 2 members exist")
+    world.create_pods(world.gang("h", 2))
+    world.wait_condition("2 members must start together and 0 fit")
     world.patch_group("h", {"spec": {"minMember": 3}})
-    world.wait_condition("1 of 3 members exist")
+    world.wait_condition("2 of 3 members exist")
 
 
 @pytest.mark.parametrize("minimum", [0, -5])

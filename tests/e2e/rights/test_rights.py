@@ -76,6 +76,9 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     proxy, running = recorded
     life.nodes(4)
     wait_for(lambda: life.cluster.api("GET", QUEUES)["items"], "the queues are made")
+    # What is told of it once is told again half a minute later at the soonest: it comes first.
+    life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
+    life.wait_condition("Insufficient cpu")
     a_gang_of_each_kind_starts(life)
     a_gang_of_an_old_definition_has_its_status(life)
     each_owner_is_asked_how_many_it_makes(life)
@@ -84,8 +87,6 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     a_pod_preempts_another(life)
     a_device_is_given_and_waited_for(life, proxy)
     a_claim_is_made_for_an_extended_resource_and_one_deleted(life)
-    life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
-    life.wait_condition("Insufficient cpu")
     its_event_goes_on(life, proxy)
 
     assert not proxy.refused
