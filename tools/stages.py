@@ -78,9 +78,9 @@ REAL = _after(
     _BUILDS,
     # Four have a real control plane, and two cores carry one: each waits for those before it.
     _tests(*("e2e-real", *_BY_FILE, "tests/e2e", "--cluster=real"), mark="core and not explore"),
-    _tests("hostile", "-n0", "tests/hostile", needs=("e2e-real",)),
+    _tests("hostile", *_BY_FILE, "tests/hostile", needs=("e2e-real",)),
     _tests("differential", "-n0", "embedded/tests/differential", needs=("e2e-real", "hostile")),
-    _tests("chart", "-n0", "tests/chart", needs=("e2e-real", "hostile", "differential")),
+    _tests("chart", *_BY_FILE, "tests/chart", needs=("e2e-real", "hostile", "differential")),
     # These may run beside them.
     _tests("clients", *_BY_FILE, "embedded/tests/clients", "tests/clients", "tests/up"),
     _tests("parity", *_STEALING, "tests/oracle", "tests/parity"),

@@ -16,8 +16,7 @@ from tools.objects import pod
 from tools.testing import wait_for
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("carried_out", [1, 90, 119])
+@pytest.mark.parametrize("carried_out", [1, pytest.param(90, marks=pytest.mark.core), 119])
 def test_a_scheduler_killed_after_so_many_of_120_binds_leaves_no_gang_in_part(
     apart, beside, carried_out
 ):
