@@ -25,8 +25,8 @@ seeds = st.integers(0, 2**32)
 
 
 def times(count: int) -> int:
-    """Return how many of ``count`` draws are made: a fifth, or ``QUORATE_TIMES`` as many."""
-    return max(1, round(count * float(os.environ.get("QUORATE_TIMES", "0.2"))))
+    """Return how many of ``count`` draws are made: a tenth, or ``QUORATE_TIMES`` as many."""
+    return max(1, round(count * float(os.environ.get("QUORATE_TIMES", "0.1"))))
 
 
 def drawn(examples: int) -> settings:

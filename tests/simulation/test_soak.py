@@ -12,8 +12,8 @@ from quorate.simulate.run import run
 from quorate.simulate.soak import soak
 from tests.property.seeds import first, kept, times
 
-SEEDS = times(40)
-THEMED_SEEDS = times(80)
+SEEDS = times(80)
+THEMED_SEEDS = times(120)
 FIRST_SEED = first("simulation")
 
 
