@@ -4,6 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python compiles what is imported, when it is: pip would compile everything, for 20 seconds.
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 # Tests start hundreds of processes: what one has compiled, the next one finds.
@@ -22,8 +24,8 @@ $(STAMP): pyproject.toml embedded/pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: set PYTHON=python3.11 or newer"; exit 1; }
 	@echo "installing into $(VENV) (about a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable embedded --editable .
+	@$(BIN)/pip install $(PIP_FLAGS) --require-hashes -r requirements.lock
+	@$(BIN)/pip install $(PIP_FLAGS) --no-deps --editable embedded --editable .
 	@touch $@
 
 docs: $(STAMP) $(DOCS_STAMP) ## Build the docs site into build/site; each warning is an error
@@ -31,7 +33,7 @@ docs: $(STAMP) $(DOCS_STAMP) ## Build the docs site into build/site; each warnin
 	@echo "built: build/site/index.html; with search: python3 -m http.server -d build/site"
 
 $(DOCS_STAMP): $(STAMP) requirements-docs.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@$(BIN)/pip install $(PIP_FLAGS) --require-hashes -r requirements-docs.lock
 	@touch $@
 
 lock: ## Write the locks anew from both pyproject.toml

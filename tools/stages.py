@@ -76,7 +76,7 @@ _BUILDS = (
 )
 REAL = _after(
     _BUILDS,
-    # Four have a real control plane, and two cores carry one: each waits for those before it.
+    # Four have control planes of their own, at most two: each waits for those before it.
     _tests(*("e2e-real", *_BY_FILE, "tests/e2e", "--cluster=real"), mark="core and not explore"),
     _tests("hostile", *_BY_FILE, "tests/hostile", needs=("e2e-real",)),
     _tests("differential", "-n0", "embedded/tests/differential", needs=("e2e-real", "hostile")),

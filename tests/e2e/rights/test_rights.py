@@ -76,7 +76,7 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     proxy, running = recorded
     life.nodes(4)
     wait_for(lambda: life.cluster.api("GET", QUEUES)["items"], "the queues are made")
-    # What is told of it once is told again half a minute later at the soonest: it comes first.
+    # It comes first: its other counts are told half a minute after these, at the soonest.
     life.create_pod(pod("large", scheduler=NAMESPACE, requests={"cpu": "100000"}))
     life.wait_condition("Insufficient cpu")
     a_gang_of_each_kind_starts(life)

@@ -12,7 +12,7 @@ GANGS = ("gangs", "life", "full", "rules", "moved")
 
 def test_the_cores_own_check_finds_nothing_after_any_move():
     """That it can find something is proven in tests/unit/core/check/test_invariants.py."""
-    for world, script in some_worlds(100, *THEMES):
+    for world, script in some_worlds(250, *THEMES):
         for number, _ in enumerate(world.each(script)):
             if number % 7 == 0:
                 world.check_invariants()

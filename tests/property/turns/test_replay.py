@@ -73,7 +73,7 @@ def replayed(world, file):
 
 
 def test_a_whole_recording_replays_to_the_same_plans(file):
-    for world, script in some_worlds(60, *THEMES, of=RecordedWorld, bounds={}):
+    for world, script in some_worlds(150, *THEMES, of=RecordedWorld, bounds={}):
         world.play(script)
         replay = replayed(world, file)
         assert replay.equal == replay.decisions == world.scheduler.decisions
@@ -82,7 +82,7 @@ def test_a_whole_recording_replays_to_the_same_plans(file):
 def test_what_is_left_of_a_ring_replays_to_the_same_plans(monkeypatch, file):
     monkeypatch.setattr(Recorded, "bytes_max", RING)
     dropped = 0
-    for world, script in some_worlds(40, *THEMES, of=RecordedWorld, bounds={}):
+    for world, script in some_worlds(80, *THEMES, of=RecordedWorld, bounds={}):
         world.play(2 * script)
         replay = replayed(world, file)
         assert replay.equal == replay.decisions
@@ -96,7 +96,7 @@ def test_what_is_left_of_a_ring_replays_to_the_same_plans(monkeypatch, file):
 
 
 def test_a_restored_scheduler_goes_on_like_the_one_that_was_captured():
-    for world, script in some_worlds(40, *THEMES, twin=False):
+    for world, script in some_worlds(100, *THEMES, twin=False):
         half = len(script) // 2
         world.play(script[:half])
         world.twin = Scheduler(world.setting.policy)
