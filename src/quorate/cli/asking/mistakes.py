@@ -174,7 +174,8 @@ class _Search:
 
 
 def _exist(one: Explanation) -> str:
-    return f"{one.members.exist} of {one.members.needed} members exist"
+    exist = one.members.exist + one.members.done
+    return f"{exist} of {one.members.needed} members exist"
 
 
 def _pods(count: int, singular: str, plural: str) -> str:

@@ -182,7 +182,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``hold_s`` is how long room is reserved for its replacement; None: its gang's, or the default.
     ``nominated`` is the node on which it was promised room; ``start_time`` is the API's own text
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
-    ``priority_class`` is the name of its PriorityClass, of members of gangs alone.
+    ``priority_class`` is the name of its PriorityClass; ``run`` tells what one controller made,
+    such as one Job, from a later run of the same name. Both are of members of gangs alone.
     """
 
     uid: str
@@ -215,6 +216,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     preempted: bool = False
     never_preempts: bool = False
     priority_class: str = ""
+    run: str = ""
 
     @property
     def finished(self) -> bool:

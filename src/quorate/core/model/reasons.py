@@ -99,7 +99,8 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
     ``bound`` have a node (whatever their phase); ``assumed`` have one in our plan; ``waiting`` have
     none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound, or were in an
-    earlier life of the gang (``past``), unless members wait to begin another one.
+    earlier life of the gang (``past``), unless members wait to begin another one. Of the past ones
+    ``done`` count towards min: they succeeded in the run that goes on.
     """
 
     needed: int
@@ -115,6 +116,7 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     total: int = 0
     past: int = 0
+    done: int = 0
 
     @property
     def placed(self) -> int:

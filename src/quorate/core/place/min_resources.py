@@ -1,8 +1,9 @@
 """The minResources gate: the cluster must have room in sum before a gang's first pod may start.
 
 Rule: scheduler-plugins' PreFilter. Free resources of all nodes are summed; the gang's own pods do
-not count as used; any shortage holds the gang. The gate is necessary, not sufficient. Spark and
-LeaderWorkerSet rely on it: their min is 1, and the gang is in minResources.
+not count as used, and nothing is asked again for members that have done their work; any shortage
+holds the gang. The gate is necessary, not sufficient. Spark and LeaderWorkerSet rely on it: their
+min is 1, and the gang is in minResources.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, tup
     free_by_column = room.in_sum()
     own: dict[str, int] = {}
     for entry in gang.members.values():
-        if entry.row >= 0:
+        if entry.row >= 0 or gang.runs.has_done(entry):
             for name, amount in entry.pod_class.asked:
                 own[name] = own.get(name, 0) + amount
     short = {}

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PLACED, GangEntry
-from quorate.core.cluster.gangs.tasks import TaskMinima, lacking, task_of
+from quorate.core.cluster.gangs.tasks import TaskMinima, task_of
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.plan import Bind
 
@@ -32,7 +32,7 @@ def task_minima_of(gang: GangEntry) -> TaskMinima:
     """Return, by task number, how many more of its members must be placed at once."""
     if gang.started:
         return ()
-    missing = lacking(gang.spec, gang.members.values(), PLACED)
+    missing = gang.lacking(PLACED)
     return tuple((n, missing[task]) for task, n in numbers_of(gang).items() if task in missing)
 
 

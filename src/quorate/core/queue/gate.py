@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
-from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.model.reasons import Reason
@@ -34,7 +33,7 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
         return Reason.MEMBERS_DISAGREE
     if gang.exist < gang.min_count or not gang.waits:
         return _too_few(gang, cluster)
-    if lacking(gang.spec, gang.members.values(), EXISTING):
+    if gang.lacking(EXISTING):
         return _too_few_of_task(gang)
     return _not_yet(gang, now_s)
 
@@ -79,10 +78,9 @@ def _too_few(gang: GangEntry, cluster: Cluster) -> Reason:
 
 def _too_few_of_task(gang: GangEntry) -> Reason:
     """Return why members of a task are missing: they are held back, or they do not exist."""
-    members = gang.members.values()
-    if not lacking(gang.spec, members, EXISTING | {Where.INVALID}):
+    if not gang.lacking(EXISTING | {Where.INVALID}):
         return _held_pods(gang)
-    if not lacking(gang.spec, members, EXISTING | {Where.GATED}):
+    if not gang.lacking(EXISTING | {Where.GATED}):
         return Reason.MEMBERS_GATED
     return Reason.NOT_ENOUGH_MEMBERS
 

@@ -35,7 +35,7 @@ from quorate.core.words.gang_facts import (
     unexplained,
     warnings_of,
 )
-from quorate.core.words.pod_words import disagreement, single_words, task_words
+from quorate.core.words.pod_words import disagreement, exist_words, single_words, task_words
 
 
 class ApiWords(NamedTuple):
@@ -267,7 +267,7 @@ class Explainer:
         if gang.key.is_single:
             return single_words(next(iter(gang.members.values()))), ""
         of_tasks, hint = task_words(gang)
-        parts = [f"{gang.exist} of {need} members exist", *of_tasks]
+        parts = [*exist_words(gang), *of_tasks]
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
             parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")

@@ -24,12 +24,13 @@ def state_of(gang: GangEntry) -> GangState:
 def members_in(gang: GangEntry) -> Members:
     """Count the gang's pods by their state."""
     # If members wait and none is alive, all finished members belong to an earlier life.
-    begins_anew = gang.has_undecided and not gang.alive
+    done = gang.runs.done
+    begins_anew = gang.has_undecided and not gang.alive and not done
     there = frozenset({Where.BOUND}) if begins_anew else SETTLED
     phases = Counter(e.pod.phase for e in gang.members.values() if e.where in there)
     counts = gang.counts
     return Members(
-        needed=gang.min_count,
+        needed=gang.stated_min,
         exist=gang.exist,
         bound=gang.bound,
         assumed=gang.assumed,
@@ -42,6 +43,7 @@ def members_in(gang: GangEntry) -> Members:
         failed=phases["Failed"],
         total=len(gang.members),
         past=0 if begins_anew else counts[Where.PAST],
+        done=done,
     )
 
 

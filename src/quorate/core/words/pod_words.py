@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
-from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model import Pod, policy
 
 
@@ -43,9 +42,18 @@ def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
     return "members disagree", ""
 
 
+def exist_words(gang: GangEntry) -> list[str]:
+    """Say how many members there are of those that min asks for."""
+    done = gang.runs.done
+    words = [f"{gang.exist + done} of {gang.stated_min} members exist"]
+    if done:
+        words.append(f"{done} of them {'has' if done == 1 else 'have'} succeeded")
+    return words
+
+
 def task_words(gang: GangEntry) -> tuple[list[str], str]:
     """Return the tasks with too few members, and the hint; empty if all have enough."""
-    missing = lacking(gang.spec, gang.members.values(), EXISTING)
+    missing = gang.lacking(EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
     parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
     more = len(parts) - policy.TASKS_NAMED_MAX

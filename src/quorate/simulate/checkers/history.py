@@ -113,6 +113,7 @@ class History:
         apart = is_plain and "podAntiAffinity" in (spec.get("affinity") or {})
         pod = PodTruth(meta["uid"], meta["name"], name, ours, apart, wants, revision)
         pod.namespace, pod.is_plain = meta["namespace"], is_plain
+        pod.owner = next((one["uid"] for one in meta.get("ownerReferences") or ()), "")
         pod.apart_from = name if apart else ""
         pod.priority = spec.get("priority") or 0
         pod.selector = spec.get("nodeSelector") or {}
@@ -168,9 +169,9 @@ class History:
         if is_new_bind and not goes_on:
             for one in before:
                 one.past = True  # the pod begins a new life of the gang
-            bound = [pod]
             gang.end_life(revision)
-        gang.bound = len([one for one in bound if not (one.refused or one.past)])
+        done = gang.done([one for one in bound if one.past])
+        gang.bound = len([one for one in bound if not (one.refused or one.past)]) + len(done)
         if pod.refused or (is_new_bind and (pod.moved or not pod.attempt)):
             gang.tampered = True
         if not bound:

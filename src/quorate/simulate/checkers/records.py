@@ -6,7 +6,7 @@ that both cannot be wrong in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -61,6 +61,7 @@ class PodTruth:
     attempt: str = ""
     marked: bool = False  # its Binding said that its gang has started
     past: bool = False  # it was bound in a life of its gang that is over
+    owner: str = ""  # uid of who made it
     namespace: str = "default"
     priority: int = 0
     is_plain: bool = True
@@ -237,6 +238,19 @@ class GangTruth:
         is_quorate = self.quorate_since != NEVER
         since = f", quorate since revision {self.quorate_since}" if is_quorate else ""
         return f"{self.bound} of {self.min_now} bound{since}"
+
+    def done(self, past: Sequence[PodTruth]) -> list[PodTruth]:
+        """Return which of these past members count: they succeeded, and their run goes on.
+
+        It does if all others were made by somebody who made members of an earlier life too.
+        """
+        uids, owners = {pod.uid for pod in past}, {pod.owner for pod in past}
+        current = {
+            pod.owner for pod in self.members() if pod.uid not in uids and pod.finished == NEVER
+        }
+        if not current <= owners:
+            return []
+        return [pod for pod in past if pod.phase == "Succeeded" and pod.owner in current]
 
     def members(self) -> list[PodTruth]:
         """Return the pods that exist."""

@@ -55,16 +55,17 @@ def _gang_problems(history: History) -> list[Problem]:
             text = f"{gang.name}: {gang.bound} of {gang.min_now} bound"
             problems.append(("no gang stays bound in part", text))
         waiting = [pod for pod in gang.members() if _waits(pod)]
-        bound = [pod for pod in gang.members() if pod.node and not (pod.refused or pod.past)]
-        if not gang.is_alive:
-            bound = []  # that life of the gang is over
+        there = [pod for pod in gang.members() if pod.node and not pod.refused]
+        lives = gang.is_alive  # if not, that life of the gang is over
+        bound = [pod for pod in there if lives and not pod.past]
+        bound += gang.done([pod for pod in there if pod.past or not lives])
         minimum = gang.min_at(NEVER)
         if minimum is None or not waiting or is_promised or len(free) > _TRIED_NODES_MAX:
             continue
         if not all(pod.is_plain and not pod.moved for pod in gang.members()):
             continue  # what a new scheduler would do is asked of these
         # What a kubelet refused may have been needed: then min has to be met again.
-        started = gang.quorate_since != NEVER and bool(bound) and not gang.tampered
+        started = gang.quorate_since != NEVER and lives and not gang.tampered
         need = 1 if started else max(1, minimum - len(bound))
         wants = tuple(sorted(pod.wants.get("cpu", 0) for pod in waiting))
         room = _apart(history, gang) if waiting[0].apart else free

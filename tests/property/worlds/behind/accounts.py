@@ -193,6 +193,12 @@ class Accounts:
         lives = any(map(self.runs, found)) or any(p.uid in self.way for p in self.members(key))
         return found if lives else []
 
+    def _done(self, key):
+        """Members that have succeeded, of owners that make others."""
+        others = {p.run for p in self.members(key) if p.uid not in self.place}
+        there = [p for p in self.members(key) if p.uid in self.place and p.run in others]
+        return [p for p in there if p.phase == "Succeeded"]
+
     def _count(self, key):
         own, bound = self._own(key), self._bound(key)
         least, _ = self.mins_of(key)
@@ -257,7 +263,7 @@ class Accounts:
                 self._check_bind(bind)
         fresh = {bind.uid for gang in plan.gangs for bind in gang.binds}
         for gang in plan.gangs:
-            there = len(self._bound(gang.key)) if not gang.key.is_single else 0
+            there = len(self._bound(gang.key) or self._done(gang.key)) * (not gang.key.is_single)
             for bind in gang.binds:
                 self._check_bind(bind, sent_late=gang.attempt in self.prepared)
             for bind in gang.binds:

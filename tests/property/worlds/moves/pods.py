@@ -12,6 +12,8 @@ from tests.unit.core.world import LABELS, TEAM, VOLCANO
 REFUSALS = ("OutOfcpu", "UnexpectedAdmissionError", "NodeAffinity")
 TASKS = ("master", "worker", "")
 PRIORITIES = (0, 0, 1, 5, 10)
+RUN = 40
+"""So many objects after its first pod a gang's owner is another one."""
 
 
 def make_pod(world, chance, key=None, scheduler="quorate", **fields):
@@ -29,6 +31,7 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
         created_s=float(number),
         membership=membership(world, key, task) if key else None,
         owner=Owner("batch/v1", "Job", key.name) if key else None,
+        run=f"{key.name}-{number // RUN}" if key else "",
         labels=fields.pop("labels", None) or pod_labels(chance, world.setting.taste),
         **fields,
     )

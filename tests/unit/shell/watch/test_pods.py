@@ -189,6 +189,24 @@ def test_the_owner_is_the_one_that_a_person_would_name(references, labels, owner
     assert pod(None, ownerReferences=references, labels=labels).owner == owner
 
 
+JOB = {"kind": "Job", "name": "j", "apiVersion": "batch/v1", "uid": "u-1", "controller": True}
+JOBSET = {"jobset.sigs.k8s.io/jobset-uid": "s-1", "jobset.sigs.k8s.io/restart-attempt": "2"}
+MEMBER = {"scheduling.x-k8s.io/pod-group": "job1"}
+
+
+@pytest.mark.parametrize(
+    ("references", "labels", "run"),
+    [
+        ([JOB], MEMBER, "u-1"),
+        ([JOB], {}, ""),  # of a gang's members alone
+        ([JOB | {"controller": False}], MEMBER, ""),
+        ([JOB], MEMBER | JOBSET, "s-1/2"),  # all Jobs of a JobSet, until it restarts them
+    ],
+)
+def test_the_run_of_a_member_is_what_its_controller_made_at_once(references, labels, run):
+    assert pod(None, ownerReferences=references, labels=labels).run == run
+
+
 def test_a_pod_of_nobody_else_with_a_gang_like_label_is_held():
     labels = {"scheduling.x-k8s.io/podgroup": "pg1"}
     held = decode(manifest(labels=labels))

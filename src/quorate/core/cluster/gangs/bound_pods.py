@@ -70,6 +70,7 @@ def _what_counts(pod: Pod) -> tuple[object, ...]:
         pod.scheduler,
         pod.priority,
         pod.owner,
+        pod.run,
         pod.claims,
         pod.device_claims,
     )

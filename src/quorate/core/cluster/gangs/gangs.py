@@ -8,7 +8,7 @@ member costs the same, however many there are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from quorate.core.cluster.gangs.lifecycle import Attempt, Lifecycle, QueueMemory
@@ -21,6 +21,7 @@ from quorate.core.cluster.gangs.pods import (
     key_of,
     place_of,
 )
+from quorate.core.cluster.gangs.runs import Runs
 from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model import GangKey, GangSpec, Pod
 from quorate.core.model.changes import PrepareFailed, Undone
@@ -67,6 +68,7 @@ class GangEntry:
         """Min by the labels of the newest member; None if labels do not carry min. A member with a
         node counts only if all members have one."""
         self.first_created_s = float("inf")
+        self.runs = Runs()
         self.alive = 0
         """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
         self.leaving = 0
@@ -80,11 +82,17 @@ class GangEntry:
         return not self.members and self.spec is None
 
     @property
-    def min_count(self) -> int:
-        """Min: how many members must be able to start; 1 for a pod without a gang."""
+    def stated_min(self) -> int:
+        """Min as the object or the pods' labels state it; 1 for a pod without a gang."""
         if self.spec is not None:
             return self.spec.min_count
         return 1 if self.min_by_pods is None else self.min_by_pods
+
+    @property
+    def min_count(self) -> int:
+        """Min: how many members must be able to start, besides those that have done their work."""
+        stated, done = self.stated_min, self.runs.done
+        return max(min(1, stated), stated - done) if done else stated
 
     @property
     def created_s(self) -> float:
@@ -139,13 +147,13 @@ class GangEntry:
         if self.started:
             return 0
         lacks = self.min_count - self.stays - self.assumed
-        return max(0, lacks, sum(lacking(self.spec, self.members.values(), PLACED).values()))
+        return max(0, lacks, sum(self.lacking(PLACED).values()))
 
     @property
     def is_met(self) -> bool:
         """Whether the bound members reach min, in all and for each task."""
         is_enough = self.stays >= self.min_count
-        return is_enough and not lacking(self.spec, self.members.values(), (Where.BOUND,))
+        return is_enough and not self.lacking((Where.BOUND,))
 
     @property
     def has_undecided(self) -> bool:
@@ -157,10 +165,18 @@ class GangEntry:
         """Whether two members without a node differ in priority, min or scheduler name."""
         return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1
 
+    def lacking(self, places: Collection[int], but: Collection[str] = ()) -> dict[str, int]:
+        """Return how many more members each task needs if those in ``places`` are all that count.
+
+        Members that have done their work count too, those whose uids are in ``but`` do not.
+        """
+        return lacking(self.spec, self.members.values(), places, but, self.runs.done_by_task)
+
     def attach(self, entry: PodEntry, where: Where) -> None:
         """Count ``entry`` as being ``where``."""
         entry.where = where
         self.counts[where] += 1
+        self.runs.count(entry, 1)
         self.ours += entry.ours
         self.alive += entry.is_alive
         self.leaving += entry.is_leaving
@@ -186,6 +202,7 @@ class GangEntry:
         """Stop counting ``entry``."""
         where, pod = entry.where, entry.pod
         self.counts[where] -= 1
+        self.runs.count(entry, -1)
         self.ours -= entry.ours
         self.alive -= entry.is_alive
         self.leaving -= entry.is_leaving
@@ -232,7 +249,9 @@ class GangEntry:
     def set_adopted(self, entry: PodEntry, is_adopted: bool) -> None:
         """Set whether a member was bound before it joined: then it keeps no gang alive."""
         self.alive -= entry.is_alive
+        self.runs.count(entry, -1)
         entry.adopted = is_adopted
+        self.runs.count(entry, 1)
         self.alive += entry.is_alive
 
     def note_refusal(self, entry: PodEntry, *, ran: bool) -> None:
@@ -257,7 +276,9 @@ class GangEntry:
         if self.is_met or attempt is None or refused.attempt != attempt.id:
             return self.is_met
         is_enough = self.stays >= attempt.min_count
-        return is_enough and not lacking(attempt, self.members.values(), (Where.BOUND,))
+        return is_enough and not lacking(
+            attempt, self.members.values(), (Where.BOUND,), (), self.runs.done_by_task
+        )
 
     def note_prepared(self, change: PrepareFailed | Undone) -> None:
         """Note that a write that precedes the binds was refused, or that an undo has finished."""
@@ -326,7 +347,7 @@ class GangEntry:
         minimum = self.min_count if self.quorum_is_known else attempt.min_count
         completing = attempt.completing & attempt.open
         others = self.stays + self.assumed - len(completing)
-        lacks = lacking(self.spec, self.members.values(), PLACED, but=completing - {uid})
+        lacks = self.lacking(PLACED, but=completing - {uid})
         return others >= minimum - 1 and not lacks
 
     def knows_attempt_of(self, pod: Pod) -> bool:

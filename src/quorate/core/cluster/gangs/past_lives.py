@@ -8,7 +8,6 @@ no member is alive; here some are alive. See ADR 10.
 from __future__ import annotations
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model.journal import Journal, is_older
 
 
@@ -48,5 +47,5 @@ def _is_met_without(gang: GangEntry, members: list[PodEntry]) -> bool:
     """Whether the other bound members reach min, in all and for each task."""
     but = {entry.pod.uid for entry in members}
     stays = gang.stays - sum(not entry.is_leaving for entry in members)
-    lacks = lacking(gang.spec, gang.members.values(), (Where.BOUND,), but)
+    lacks = gang.lacking((Where.BOUND,), but)
     return gang.quorum_is_known and stays >= gang.min_count and not lacks

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from quorate.core.model import Pod
@@ -57,10 +58,12 @@ def lacking(
     members: Iterable[Member],
     places: Collection[int],
     but: Collection[str] = (),
+    done: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Return how many more members each task needs if those in ``places`` are all that count.
 
     Members that are being deleted or evicted do not count, nor do those whose uids are in ``but``.
+    ``done`` is how many members of each task have done their work.
     """
     if spec is None or not spec.min_by_task:
         return {}
@@ -69,4 +72,4 @@ def lacking(
         for one in members
         if one.where in places and not one.is_leaving and one.pod.uid not in but
     )
-    return missing_tasks(spec, Counter(counted))
+    return missing_tasks(spec, Counter(counted) + Counter(done))

@@ -33,7 +33,7 @@ def gang_class_of(
     is_alone = (
         is_alone or bool(gang.memory.avoid_if_possible) or _has_room_of_its_own(gang, cluster)
     )
-    if asks_in_sum and gang.bound + gang.assumed:
+    if asks_in_sum and gang.bound + gang.assumed + gang.runs.done:
         is_alone = True  # the resources of its own members count toward minResources
     return GangClass(
         classes=tuple(sorted(waiting.items(), key=lambda one: one[0].id)),

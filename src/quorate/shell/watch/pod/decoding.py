@@ -22,9 +22,9 @@ from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.common.fields import UNREADABLE, parse_time
 from quorate.dialects.common.hold_time import FOR_NOBODY
 from quorate.shell.annotations import ATTEMPT, ATTEMPT_SIZE, GANG, STARTED
-from quorate.shell.kube.objects import OwnerRef
 from quorate.shell.watch.pod import spec as pod_spec
 from quorate.shell.watch.pod import volumes as pod_volumes
+from quorate.shell.watch.pod.controllers import owner_of, run_of
 from quorate.shell.watch.pod.device_claims import pod_claims
 from quorate.shell.watch.pod.limits import bounded, bounded_uses
 from quorate.shell.watch.pod.wire import (
@@ -131,7 +131,8 @@ class PodDecoder:
         claims, device_claims, more = _claims(meta, spec, status)
         excess = above or more
         is_held = bool(excess) and owned and not node
-        owner = _owner(meta.owner_references, labels) if meta.owner_references else None
+        controller = next((one for one in meta.owner_references or () if one.controller), None)
+        owner = owner_of(controller, labels) if controller else None
         return Pod(
             uid=meta.uid,
             namespace=meta.namespace,
@@ -163,6 +164,7 @@ class PodDecoder:
             preempted=meta.deletion_timestamp is not None and _is_preempted(status),
             never_preempts=spec.preemption_policy == "Never",
             priority_class=(said.membership and spec.priority_class_name) or "",
+            run=run_of(controller, labels) if said.membership and controller else "",
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -318,22 +320,6 @@ def _created_s(meta: PodMetadata) -> float:
         written = meta.creation_timestamp[:60]
         raise SpecError(f"metadata.creationTimestamp: {written!r} is not an RFC3339 time")
     return created_s
-
-
-def _owner(references: list[OwnerRef], labels: Mapping[str, str]) -> Owner | None:
-    """Return the controller; a Deployment's ReplicaSet is named by its Deployment.
-
-    The ReplicaSet's name ends in the hash that its pods carry; a ReplicaSet without a Deployment
-    has no such label.
-    """
-    for reference in references:
-        if not reference.controller:
-            continue
-        suffix = f"-{labels.get('pod-template-hash', '')}"
-        if reference.kind == "ReplicaSet" and len(suffix) > 1 and reference.name.endswith(suffix):
-            return Owner("apps/v1", "Deployment", reference.name.removesuffix(suffix))
-        return Owner(reference.api_version, reference.kind, reference.name)
-    return None
 
 
 def _attempt_size(annotations: Mapping[str, str]) -> int:
