@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from quorate.core.model import GangKey
-from quorate.core.model.changes import AnyChange, OwnerChanged
+from quorate.core.model.changes import AnyChange
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
@@ -27,7 +27,7 @@ from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Forbidden, Gone, TooManyRequests
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.process.clock import Clock
-from quorate.shell.report.owners import pods_made_by
+from quorate.shell.report.owners import found_out
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import NODES, PODS
 
@@ -158,8 +158,7 @@ async def add_owners(
     explainer = scheduler.explainer(now_s)
     wanted = {(key.namespace, owner) for key in keys for owner in explainer.owners(key)}
     for namespace, owner in wanted:
-        made = await pods_made_by(client, namespace, owner)
-        scheduler.observe([OwnerChanged(namespace, owner, made)])
+        scheduler.observe([await found_out(client, namespace, owner)])
 
 
 async def leader(client: KubeClient, namespace: str, name: str) -> Leader:

@@ -1,4 +1,4 @@
-"""Goal: the last members of a Job are replaced, though all that they started with have ended.
+"""Goal: the last members of a Job are replaced, and two runs of a CronJob are never one gang.
 
 Method: real Jobs; their pods' ends are written into their status, as a kubelet would.
 """
@@ -10,6 +10,8 @@ import yaml
 
 from tools.testing import wait_for
 
+BATCH = "batch/v1"
+JOB = "batch.kubernetes.io/job-name={}"
 CASES = Path(__file__).parents[1] / "cases"
 DIALECTS = ("tune", "tune-native")
 """The Jobs of case 01: by scheduler-plugins' label, and by the native API."""
@@ -17,17 +19,21 @@ DIALECTS = ("tune", "tune-native")
 pytestmark = pytest.mark.core
 
 
-def straggler(name: str) -> list[dict]:
-    """Return the gang's object and the Job of this name of case 01, without their namespace."""
-    found = yaml.safe_load_all((CASES / "01-straggler.yaml").read_text())
+def case(file: str, name: str) -> list[dict]:
+    """Return the gang's object and the workload of this name of a case, without namespace."""
+    found = yaml.safe_load_all((CASES / file).read_text())
     pair = [one for one in found if one["metadata"]["name"] == name]
     for one in pair:
         del one["metadata"]["namespace"]
     return pair
 
 
+def straggler(name: str) -> list[dict]:
+    return case("01-straggler.yaml", name)
+
+
 def pods_of(world, job: str) -> list[dict]:
-    return world.pods(f"batch.kubernetes.io/job-name={job}")
+    return world.pods(JOB.format(job))
 
 
 def running(world, job: str) -> list[dict]:
@@ -45,9 +51,7 @@ def index_of(pod: dict) -> str:
 
 
 def succeeded(world, job: str) -> int:
-    return world.cluster.api("GET", world.path("jobs", job, "batch/v1"))["status"].get(
-        "succeeded", 0
-    )
+    return world.cluster.api("GET", world.path("jobs", job, BATCH))["status"].get("succeeded", 0)
 
 
 def start(world, *objects: dict, job: str, members: int) -> list[dict]:
@@ -102,3 +106,43 @@ def test_the_smaller_last_wave_of_a_job_starts(world):
         end(world, one, "Succeeded")
     wait_for(lambda: succeeded(world, "tune") == 4, "the Job has counted them")
     wait_for(lambda: len(running(world, "tune")) == 1, "the last one runs")
+
+
+def run_of(world, cron_job: dict, name: str) -> None:
+    """Make a Job of a CronJob, as ``kubectl create job --from`` does."""
+    made_by = world.cluster.api("GET", world.path("cronjobs", cron_job["metadata"]["name"], BATCH))
+    owner = {"apiVersion": BATCH, "kind": "CronJob", "name": made_by["metadata"]["name"]}
+    owner |= {"uid": made_by["metadata"]["uid"], "controller": True}
+    metadata = {"name": name, "ownerReferences": [owner]}
+    spec = cron_job["spec"]["jobTemplate"]["spec"]
+    job = {"apiVersion": BATCH, "kind": "Job", "metadata": metadata, "spec": spec}
+    world.cluster.api("POST", world.path("jobs", api=BATCH), job)
+
+
+def test_the_next_run_of_a_cron_job_starts_as_a_whole_when_the_first_has_ended(world):
+    """2 of its 4 pods started beside the first run, where there was room for 6."""
+    world.nodes(1, allocatable={"cpu": "6"})
+    group, cron_job = case("03-cron-job.yaml", "nightly")
+    world.apply(group, cron_job)
+    run_of(world, cron_job, "first")
+    wait_for(lambda: len(running(world, "first")) == 4, "the first run has started")
+    run_of(world, cron_job, "second")
+    world.wait_condition("Job second is of CronJob nightly, and Job first", JOB.format("second"))
+    world.stays_unbound(JOB.format("second"))
+    assert world.why("nightly")["reason"] == "EarlierRunGoesOn"
+    for one in running(world, "first"):
+        end(world, one, "Succeeded")
+    wait_for(lambda: len(running(world, "second")) == 4, "the second run has started")
+
+
+def test_a_driver_and_workers_that_join_it_later_are_one_gang(world):
+    """Two Jobs that no CronJob made."""
+    world.nodes(1, allocatable={"cpu": "6"})
+    group, cron_job = case("03-cron-job.yaml", "nightly")
+    spec = cron_job["spec"]["jobTemplate"]["spec"]
+    world.apply(group)
+    for name, pods in (("driver", 4), ("workers", 2)):
+        job = {"apiVersion": BATCH, "kind": "Job", "metadata": {"name": name}, "spec": spec}
+        job["spec"] = job["spec"] | {"parallelism": pods, "completions": pods}
+        world.apply(job)
+        wait_for(lambda name=name, pods=pods: len(running(world, name)) == pods, f"{name} runs")

@@ -67,6 +67,11 @@ class Taste(msgspec.Struct):
     """How many nodes are in a zone."""
 
 
+def has_cron_job(key):
+    """Whether the owners of a gang's pods are runs of one CronJob; else they are one gang."""
+    return key.name in ("x", "v", "m")
+
+
 def random_node(chance, name, taste):
     found = {
         "cpu": chance.choice(taste.node_cpu),

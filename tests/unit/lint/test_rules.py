@@ -14,6 +14,7 @@ from tests.unit.lint.world import (
     SIGS_LABEL,
     VOLCANO,
     X_LABEL,
+    cron_job,
     group,
     job,
     labelled,
@@ -126,6 +127,11 @@ CASES = {
         "error",
         [group(4), job(2, priorityClassName="high"), job(2, "k")],
         [group(4), job(2, priorityClassName="high"), job(2, "k", priorityClassName="high")],
+    ),
+    "runs-share-gang": (
+        "warning",
+        [group(2), cron_job(job(2))],
+        [group(2), cron_job(job(2), concurrencyPolicy="Forbid")],
     ),
     "min-resources-above-pods": (
         "warning",

@@ -51,6 +51,12 @@ def job(count=2, name="j", *, namespace=None, **of_template):
     return named("Job", "batch/v1", name, meta(name, namespace), spec=spec)
 
 
+def cron_job(of, **spec):
+    """A CronJob that makes Jobs like this one."""
+    spec = {"schedule": "@daily", "jobTemplate": {"spec": of["spec"]}, **spec}
+    return named("CronJob", "batch/v1", of["metadata"]["name"], spec=spec)
+
+
 def labelled(least="2", name="g", **more):
     """Labels of the first API; None leaves one out."""
     pairs = {NAME_LABEL: name, MIN_LABEL: least, **more}

@@ -18,7 +18,7 @@ from quorate.core.check.checked import Checked
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED, UNDECIDED
-from quorate.core.cluster.gangs.runs import Runs
+from quorate.core.cluster.gangs.runs import NO_RUNS, Runs
 from quorate.core.model import GangKey, policy
 from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import held_by
@@ -237,7 +237,7 @@ def _miscounted(gang: GangEntry, members_max: int | None) -> str:
     for what, counted, found in facts:
         if counted != found:
             return f"{counted} are counted as {what}, and {found} are"
-    recount = Runs()
+    recount = NO_RUNS if gang.key.is_single else Runs()
     for entry in entries:
         recount.count(entry, 1)
     return _misheard(gang) if recount.counts == gang.runs.counts else "its runs are miscounted"

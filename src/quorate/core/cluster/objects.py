@@ -87,8 +87,8 @@ class Objects:
                 yield ("gang", *gang.key), changes.GangChanged(gang.spec)
         for uid, entry in cluster.pods.items():
             yield ("pod", uid), changes.PodChanged(entry.pod)
-        for (namespace, owner), makes in cluster.owners.makes.items():
-            yield ("owner", namespace, *owner), changes.OwnerChanged(namespace, owner, makes)
+        for (namespace, owner), facts in cluster.owners.known.items():
+            yield ("owner", namespace, *owner), changes.OwnerChanged(namespace, owner, *facts)
 
 
 def _is_gone(change: Change) -> bool:

@@ -18,7 +18,7 @@ from quorate.core.cluster.devices.requests import DeviceNeedsTable
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.gangs.bound_pods import update_in_place
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
-from quorate.core.cluster.gangs.owners import Owners
+from quorate.core.cluster.gangs.owners import OwnerFacts, Owners
 from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservations import Reservations, placed
@@ -369,10 +369,11 @@ class ClusterState:
             self.gangs.pop(gang.key, None)
 
     def owner_changed(self, change: changes.OwnerChanged) -> None:
-        """Note how many pods an owner makes."""
-        now = change.namespace, change.owner, change.replicas
-        self.touched |= self.reservations.note_owner_replicas(*now)
-        self.touched.update(key for key in self.owners.note_replicas(*now) if self.gangs[key].waits)
+        """Note how many pods an owner makes, and who made it."""
+        owner = change.namespace, change.owner
+        self.touched |= self.reservations.note_owner_replicas(*owner, change.replicas)
+        gangs = self.owners.note(*owner, OwnerFacts(change.replicas, change.cron_job))
+        self.touched.update(key for key in gangs if self.gangs[key].has_undecided)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note why an object cannot be read, or ("") that it can."""

@@ -16,6 +16,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Failed, GangOutcome
+from quorate.core.lifecycle.next_runs import hold_next_runs
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
@@ -179,6 +180,7 @@ class Advance:
             with _guarded(key, due):
                 if gang is not None:
                     cluster.end_past_life(gang)
+                    hold_next_runs(gang, cluster)
                 cluster.reservations.settle(key, gang, now_s, policy)
                 if gang is not None:
                     _note_refusals(gang, now_s, policy.avoid_s)

@@ -104,11 +104,15 @@ class KindServed(Change, frozen=True):
 
 
 class OwnerChanged(Change, frozen=True):
-    """How many pods an owner makes; None when it does not exist or cannot say."""
+    """How many pods an owner makes; None when it does not exist or cannot say.
+
+    ``cron_job`` is the name of the CronJob that made it, "" if none did; None: that is not known.
+    """
 
     namespace: str
     owner: Owner
     replicas: int | None
+    cron_job: str | None = ""
 
 
 class ObjectChanged(Change, frozen=True):

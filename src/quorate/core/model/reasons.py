@@ -24,6 +24,8 @@ class Reason(StrEnum):
     NOT_ENOUGH_MEMBERS = "NotEnoughMembers"
     OWNER_MAKES_TOO_FEW = "OwnerMakesTooFew"
     MEMBERS_GATED = "MembersGated"
+    EARLIER_RUN = "EarlierRunGoesOn"
+    """Its pods are of a CronJob's next run, and an earlier run is this gang as yet."""
     GANG_OBJECT_MISSING = "PodGroupNotFound"
     GANG_OBJECT_IN_OTHER_API = "PodGroupInOtherApi"
     GANG_API_NOT_INSTALLED = "PodGroupApiNotInstalled"

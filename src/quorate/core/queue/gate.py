@@ -86,11 +86,11 @@ def _too_few_of_task(gang: GangEntry) -> Reason:
 
 
 def _held_pods(gang: GangEntry) -> Reason:
-    """Return the reason of the first invalid member, or ``Reason.NONE``."""
+    """Return the reason of the first invalid member or of a next run, or ``Reason.NONE``."""
     pod = first_invalid(gang)
-    if pod is None:
-        return Reason.NONE
-    return Reason(pod.defect_reason or Reason.POD_INVALID)
+    if pod is not None:
+        return Reason(pod.defect_reason or Reason.POD_INVALID)
+    return Reason.EARLIER_RUN if gang.counts[Where.NEXT_RUN] else Reason.NONE
 
 
 def first_invalid(gang: GangEntry) -> Pod | None:
@@ -112,7 +112,7 @@ def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
         return None
     total = 0
     for owner in owners:
-        replicas = cluster.owners.makes.get((gang.key.namespace, owner))
+        replicas = cluster.owners.makes(gang.key.namespace, owner)
         if replicas is None:
             return None
         total += replicas

@@ -25,6 +25,8 @@ from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStat
 from quorate.core.words.explain import Explainer
 
 _UNSAID = frozenset({Reason.NONE, Reason.STARTING})
+_OF_THEIR_OWN = frozenset({Where.INVALID, Where.NEXT_RUN})
+"""Places of members that have a reason of their own to wait."""
 
 
 class Now(NamedTuple):
@@ -176,9 +178,9 @@ class Telling:
         for entry in gang.members.values():
             if entry.where in UNDER_WAY and entry.ours:
                 continue  # if its bind fails, its condition is still the same
-            if entry.where not in (Where.WAITING, Where.INVALID) or not entry.ours:
+            if entry.where not in (Where.WAITING, *_OF_THEIR_OWN) or not entry.ours:
                 self._forget_pod(entry.pod.uid)
-            elif entry.where is Where.INVALID or explanation.reason not in _UNSAID:
+            elif entry.where in _OF_THEIR_OWN or explanation.reason not in _UNSAID:
                 recipients.append(entry)
         return recipients
 

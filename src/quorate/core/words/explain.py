@@ -17,7 +17,6 @@ from quorate.core.cluster.gangs.reservations import Reservation
 from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
-from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, available
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
@@ -35,7 +34,14 @@ from quorate.core.words.gang_facts import (
     unexplained,
     warnings_of,
 )
-from quorate.core.words.pod_words import disagreement, exist_words, single_words, task_words
+from quorate.core.words.pod_words import (
+    disagreement,
+    exist_words,
+    next_run_words,
+    short_words,
+    single_words,
+    task_words,
+)
 
 
 class ApiWords(NamedTuple):
@@ -112,14 +118,15 @@ class Explainer:
             short = {} if gang.started else self._shortage(gang)
             if short:
                 reason = Reason.MIN_RESOURCES_SHORT
-                message, hint = self._short_words(short)
+                message, hint = short_words(short)
             else:
                 room, withheld = self._room_for(gang)
                 diagnosis, plain = self._diagnoses.of(gang, room, self._room)
                 reason, message, hint = self._room_words(gang, diagnosis)
                 if plain and not diagnosis.fits:
                     message = _with_detail(plain, diagnosis.hint)
-                if withheld and not diagnosis.fits and self._would_fit(gang):
+                in_all = gang, self._cluster, self._room, self._policy
+                if withheld and not diagnosis.fits and would_fit(*in_all):
                     reason, hint = Reason.ROOM_HELD, "free or add room, or wait"
                     message = self._held_room_words(gang, diagnosis, withheld)
         elif reason is Reason.NONE:
@@ -167,6 +174,8 @@ class Explainer:
         pod = entry.pod
         if entry.where is Where.INVALID:
             return Reason(pod.defect_reason or Reason.POD_INVALID), pod.defect
+        if entry.where is Where.NEXT_RUN and entry.gang is not None:
+            return Reason.EARLIER_RUN, next_run_words(entry.gang, self._cluster.owners)[0]
         return explanation.reason, explanation.message
 
     def owners(self, key: GangKey) -> tuple[Owner, ...]:
@@ -174,6 +183,8 @@ class Explainer:
         gang = self._cluster.gangs.get(key)
         if to_ask := self._cluster.reservations.owners_to_ask(key):
             return tuple(to_ask)  # a started gang: do they replace lost members?
+        if gang is not None and gang.counts[Where.NEXT_RUN]:
+            return tuple(gang.runs.jobs)  # are they runs of one CronJob?
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
         return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
@@ -208,9 +219,6 @@ class Explainer:
         withheld = withheld_from(gang, reservations)[-1]
         return without(room, withheld), withheld
 
-    def _would_fit(self, gang: GangEntry) -> bool:
-        return would_fit(gang, self._cluster, self._room, self._policy)
-
     # Words
 
     def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
@@ -219,16 +227,6 @@ class Explainer:
         if gang.key.is_single:
             return Reason.NONE, "the pod has its node"
         return Reason.NONE, f"all {gang.bound} members that exist have a node"
-
-    def _short_words(self, short: dict[str, tuple[int, int]]) -> tuple[str, str]:
-        lacks = " and ".join(
-            f"{format_amount(name, wanted)} {name} ({format_amount(name, free)} free)"
-            for name, (free, wanted) in sorted(short.items())
-        )
-        return (
-            f"minResources ask for {lacks}",
-            "free or add that room, or lower spec.minResources",
-        )
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         """Return message and hint of a gang that is held back before any node is looked at."""
@@ -258,7 +256,7 @@ class Explainer:
     def _invalid_pod_words(self, gang: GangEntry) -> tuple[str, str]:
         pod = first_invalid(gang)
         if pod is None:
-            return "no member can be placed", ""
+            return next_run_words(gang, self._cluster.owners)
         words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
         return words, "fix that pod's template"
 
@@ -271,6 +269,8 @@ class Explainer:
         if counts[Where.GATED]:
             verb = "is" if counts[Where.GATED] == 1 else "are"
             parts.append(f"{counts[Where.GATED]} more {verb} scheduling-gated")
+        if counts[Where.NEXT_RUN]:
+            parts.append(next_run_words(gang, self._cluster.owners)[0])
         if count := counts[Where.TERMINATING] + gang.leaving:
             parts.append(f"{count} more {'is' if count == 1 else 'are'} terminating")
         if reason is Reason.MEMBERS_GATED:

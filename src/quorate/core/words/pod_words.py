@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
-from quorate.core.model import Pod, policy
+from quorate.core.cluster.gangs.owners import Owners
+from quorate.core.model import Owner, Pod, policy
+from quorate.core.model.quantity import format_amount
 
 
 def single_words(entry: PodEntry) -> str:
@@ -49,6 +51,42 @@ def exist_words(gang: GangEntry) -> list[str]:
     if done:
         words.append(f"{done} of them {'has' if done == 1 else 'have'} succeeded")
     return words
+
+
+def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:
+    """Say why members of a Job wait for those of another, and what can be done about it."""
+    waits: set[Owner] = set()
+    ahead: set[Owner] = set()
+    for entry in gang.members.values():
+        if entry.where is Where.NEXT_RUN and entry.pod.owner:
+            waits.add(entry.pod.owner)
+        elif entry.where in EXISTING and entry.pod.owner:
+            ahead.add(entry.pod.owner)
+    these, those = _named(waits), _named(ahead - waits)
+    made_by = [owners.cron_job_of(gang.key.namespace, job) or "" for job in waits]
+    if not all(made_by):
+        return f"{these} may be a next run of {those}: it is asked which CronJob made them", ""
+    return (
+        f"{these} {'is' if len(waits) == 1 else 'are'} of CronJob {min(made_by)}, and {those}, an "
+        "earlier run of it, is this gang until it has ended",
+        "give each run a gang of its own, or set concurrencyPolicy: Forbid in the CronJob",
+    )
+
+
+def _named(jobs: Collection[Owner]) -> str:
+    """Name Jobs."""
+    first, *others = sorted(job.name for job in jobs) or [""]
+    more = f" and {len(others)} more" if others else ""
+    return f"Job{'s' * bool(others)} {first}{more}"
+
+
+def short_words(short: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
+    """Say what minResources ask for beyond the room there is; ``short`` is (free, asked for)."""
+    lacks = " and ".join(
+        f"{format_amount(name, wanted)} {name} ({format_amount(name, free)} free)"
+        for name, (free, wanted) in sorted(short.items())
+    )
+    return f"minResources ask for {lacks}", "free or add that room, or lower spec.minResources"
 
 
 def task_words(gang: GangEntry) -> tuple[list[str], str]:

@@ -67,6 +67,7 @@ RULES = (
     Rule(workloads.pods_without_gang, ("pods-without-gang",), "pods that belong to no gang"),
     Rule(workloads.unusable_min, ("workload-min-invalid",), "a min that no operator can use"),
     Rule(workloads.made_later, ("members-made-later",), "members that wait for one another"),
+    Rule(workloads.runs_share_gang, ("runs-share-gang",), "runs of a CronJob in one gang"),
     Rule(affinity.needs_others, ("affinity-needs-others",), "pods that wait for other pods"),
     Rule(
         shape.fits,

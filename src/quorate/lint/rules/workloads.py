@@ -135,6 +135,23 @@ def made_later(manifests: Manifests) -> Iterator[Finding]:
                 )
 
 
+def runs_share_gang(manifests: Manifests) -> Iterator[Finding]:
+    """A CronJob whose runs may overlap, though one at a time is the gang that all of them name."""
+    for gang in manifests.gangs:
+        for source in gang.sources:
+            one = source.object
+            policy = one.spec().get("concurrencyPolicy")
+            if (one.group, one.kind) == ("batch", "CronJob") and policy in (None, "", "Allow"):
+                yield one.warning(
+                    "runs-share-gang",
+                    ("spec", "concurrencyPolicy") if policy else ("spec",),
+                    f"a run of {one.subject.short} may begin while another one goes on, and all "
+                    f"have the gang {gang.key.name}: the pods of the later one wait until the "
+                    "other has ended",
+                    "write spec.concurrencyPolicy: Forbid",
+                )
+
+
 def _lower_min(gang: Gang, count: int) -> str:
     """Return how to say a smaller min; an operator's own default stands in no field."""
     field = min_place(gang)[1]

@@ -1,7 +1,8 @@
-"""How many pods an owner makes. In: owners. Out: ``OwnerChanged``, from one GET for each.
+"""How many pods an owner makes, and which CronJob made it. In: owners. Out: ``OwnerChanged``.
 
-Used by ``reporter`` for messages such as "Deployment pause makes 2". It asks only while a gang
-lacks members, so no workload has to be watched.
+Used by ``reporter`` for messages such as "Deployment pause makes 2", and to tell the runs of a
+CronJob apart. It costs one GET for each owner, and is asked only while a gang lacks members or may
+have those of several runs, so no workload has to be watched.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from quorate.core.model import Owner
 from quorate.core.model.changes import OwnerChanged
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
+from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.process.clock import Clock
 
 _ASK_AGAIN_S = 1.0
+_FINAL = frozenset({403, 404})
+"""HTTP statuses that another request would not change."""
 _ASKING_MAX = 500
 """How many requests are under way at a time. Beyond that the caller asks again later."""
 
@@ -37,26 +41,39 @@ class _Spec(msgspec.Struct):
 
 
 class _Workload(msgspec.Struct):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
 _DECODER = msgspec.json.Decoder(_Workload)
 
 
-async def pods_made_by(client: KubeClient, namespace: str, owner: Owner) -> int | None:
-    """Return how many pods the owner makes at a time; None when it cannot be told.
+async def found_out(client: KubeClient, namespace: str, owner: Owner) -> OwnerChanged:
+    """Find out what an owner makes, and who made it.
 
-    A Job makes ``parallelism`` pods, and never more than ``completions``; both default to 1.
+    An owner that does not exist, or may not be read, is of no CronJob as far as we know: its pods
+    are not to wait for that. One that could not be read this time is asked for again.
     """
     group, _, version = owner.api_version.rpartition("/")
     plural = _PLURALS.get((group, owner.kind))
     if plural is None:
-        return None
+        return OwnerChanged(namespace, owner, None)
     try:
         raw = await client.get(resource_path(group, version, plural, namespace, owner.name))
-        spec = _DECODER.decode(raw).spec
-    except (ApiError, msgspec.DecodeError):
-        return None
+        found = _DECODER.decode(raw)
+    except (ApiError, msgspec.DecodeError) as error:
+        may_pass = isinstance(error, ApiError) and error.status not in _FINAL
+        return OwnerChanged(namespace, owner, None, None if may_pass else "")
+    made_by = found.metadata.owner_references or ()
+    cron_job = next((one.name for one in made_by if one.kind == "CronJob"), "")
+    return OwnerChanged(namespace, owner, _makes(owner, found.spec), cron_job)
+
+
+def _makes(owner: Owner, spec: _Spec) -> int:
+    """Return how many pods an owner makes at a time.
+
+    A Job makes ``parallelism`` pods, and never more than ``completions``; both default to 1.
+    """
     if owner.kind != "Job":
         return 1 if spec.replicas is None else spec.replicas
     parallelism = 1 if spec.parallelism is None else spec.parallelism
@@ -99,7 +116,6 @@ class OwnerLookup:
 
     async def _look_up(self, namespace: str, owner: Owner) -> None:
         try:
-            made = await pods_made_by(self._client, namespace, owner)
-            self._on_change(OwnerChanged(namespace, owner, made))
+            self._on_change(await found_out(self._client, namespace, owner))
         finally:
             del self._tasks[namespace, owner]

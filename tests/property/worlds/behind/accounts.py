@@ -25,6 +25,7 @@ from quorate.core.model.changes import (
 )
 from quorate.core.model.journal import entry_of
 from tests.property.worlds.findings import expect
+from tests.property.worlds.shapes import has_cron_job
 
 
 def key_of(pod):
@@ -266,6 +267,7 @@ class Accounts:
             there = len(self._bound(gang.key) or self._done(gang.key)) * (not gang.key.is_single)
             for bind in gang.binds:
                 self._check_bind(bind, sent_late=gang.attempt in self.prepared)
+            self._check_runs(gang)
             for bind in gang.binds:
                 self.way[bind.uid], self.made_for[bind.uid] = bind.node, gang.key
             if not gang.key.is_single:
@@ -288,6 +290,14 @@ class Accounts:
         expect(not held or sent_late, "a pod is bound that must not be", bind.name)
         expect(pod.scheduler in self.ours, "another scheduler's pod is bound", bind.name)
         expect(bind.node in self.nodes, "a pod is bound to a node that is gone", bind.node)
+
+    def _check_runs(self, gang):
+        """Check that no run of a CronJob joins another one that goes on, or is planned with it."""
+        if gang.key.is_single or not has_cron_job(gang.key):
+            return
+        pods = [*self._own(gang.key), *(self.pods[bind.uid] for bind in gang.binds)]
+        runs = {pod.run for pod in pods if pod.run.rpartition("-")[0] == gang.key.name}
+        expect(len(runs) < 2, "two runs of a CronJob are one gang", f"{gang.key}: {runs}")
 
     def _check_whole(self, key, there):
         """Check that enough start; ``there`` are those that counted before this plan."""

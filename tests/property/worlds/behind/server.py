@@ -90,9 +90,18 @@ class Server:
         if self.specs.pop(key, None) is not None:
             self.tell(GangGone(key))
 
-    def put_owner(self, namespace, owner, replicas):
-        self.owners[namespace, owner] = replicas
-        self.tell(OwnerChanged(namespace, owner, replicas))
+    def put_owner(self, namespace, owner, cron_job):
+        """Answer who made an owner: it is asked for with its first pod."""
+        replicas, _ = self.owners.get((namespace, owner), (None, ""))
+        self.owners[namespace, owner] = replicas, cron_job
+        self.tell(OwnerChanged(namespace, owner, replicas, cron_job))
+
+    def scale_owners(self, key, replicas):
+        """Let all owners of a gang's pods make so many."""
+        for (namespace, owner), (_, cron_job) in self.owners.items():
+            if (namespace, owner.name.rpartition("-")[0]) == (key.namespace, key.name):
+                self.owners[namespace, owner] = replicas, cron_job
+                self.tell(OwnerChanged(namespace, owner, replicas, cron_job))
 
     def put_served(self, dialect, served):
         self.served[dialect] = served
@@ -123,5 +132,5 @@ class Server:
             *(NodeChanged(one) for one in self.nodes.values()),
             *(GangChanged(one) for one in self.specs.values()),
             *(PodChanged(one) for one in self.pods.values()),
-            *(OwnerChanged(*who, makes) for who, makes in self.owners.items()),
+            *(OwnerChanged(*who, *facts) for who, facts in self.owners.items()),
         ]

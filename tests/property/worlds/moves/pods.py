@@ -6,14 +6,14 @@ import msgspec
 
 from quorate.core.model import GangSpec, Membership, Owner, Pod
 from tests.property.worlds.moves import devices, storage
-from tests.property.worlds.shapes import pod_labels, random_spec
+from tests.property.worlds.shapes import has_cron_job, pod_labels, random_spec
 from tests.unit.core.world import LABELS, TEAM, VOLCANO
 
 REFUSALS = ("OutOfcpu", "UnexpectedAdmissionError", "NodeAffinity")
 TASKS = ("master", "worker", "")
 PRIORITIES = (0, 0, 1, 5, 10)
 RUN = 40
-"""So many objects after its first pod a gang's owner is another one."""
+"""After so many objects each gang has another owner: half of them are the next run of a CronJob."""
 
 
 def make_pod(world, chance, key=None, scheduler="quorate", **fields):
@@ -30,7 +30,7 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
         spec=spec,
         created_s=float(number),
         membership=membership(world, key, task) if key else None,
-        owner=Owner("batch/v1", "Job", key.name) if key else None,
+        owner=Owner("batch/v1", "Job", f"{key.name}-{number // RUN}") if key else None,
         run=f"{key.name}-{number // RUN}" if key else "",
         labels=fields.pop("labels", None) or pod_labels(chance, world.setting.taste),
         **fields,
@@ -40,6 +40,8 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
     if chance.random() < world.setting.taste.devices:
         pod = devices.with_claims(world, chance, pod)
     world.server.put_pod(pod)
+    if key:
+        world.server.put_owner(key.namespace, pod.owner, key.name * has_cron_job(key))
     return pod
 
 
@@ -151,9 +153,8 @@ def drop_spec(world, chance):
 
 
 def owner(world, chance):
-    name = chance.choice(world.setting.gangs).name
-    replicas = chance.choice([None, 0, 1, 3, 8])
-    world.server.put_owner(TEAM, Owner("batch/v1", "Job", name), replicas)
+    key = chance.choice(world.setting.gangs)
+    world.server.scale_owners(key, chance.choice([None, 0, 1, 3, 8]))
 
 
 def restart_gang(world, chance):

@@ -7,7 +7,7 @@ from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason
 from quorate.core.room.reserved_room import speaks_of_reservations
 from tests.unit.core.held_world import UNKNOWN, full_world, held, lose, replace
-from tests.unit.core.world import LABELS, TEAM, World, fail, key
+from tests.unit.core.world import LABELS, TEAM, World, binds_of, fail, key
 
 JOB = Owner("batch/v1", "Job", "a")
 
@@ -359,3 +359,27 @@ def test_host_ports_are_held_too():
     assert w.cycle() == {}
     replace(w, spec=spec)
     assert w.cycle() == {"a-new": node}
+
+
+# Who waits is told of what is held, and told anew when that is different
+
+
+def test_a_gang_is_explained_again_when_a_hold_begins_and_when_it_ends():
+    w = full_world()
+    w.cycle()
+    lose(w, "a-1")
+    told = [key("b") in w.decide(0.1).touched for _ in range(3)]
+    assert told == [True, False, False]
+    assert key("b") in w.decide(10_000).touched
+
+
+def test_a_gang_is_explained_again_when_a_replacement_takes_what_was_held():
+    w = full_world()
+    lose(w, "a-1")
+    w.decide()
+    replace(w)
+    taking = w.decide()
+    assert [bind.name for bind in binds_of(taking)] == ["a-new"]
+    assert key("b") in taking.touched
+    w.settle(taking)
+    assert key("b") not in w.decide(0.1).touched

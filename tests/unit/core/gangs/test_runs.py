@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.unit.core.world import world
+from quorate.core.model import Owner
+from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.reasons import Reason
+from tests.unit.core.world import TEAM, world
 
 OF_ONE, OF_NEXT = {"run": "one"}, {"run": "next"}
 
@@ -85,3 +88,103 @@ def test_min_resources_ask_nothing_again_for_what_succeeded():
     w.edit("spark-2", phase="Failed")
     w.pod("again", gang, **OF_ONE)
     assert set(w.cycle()) == {"again"}
+
+
+# Runs of a CronJob, which all have its gang's name
+
+FIRST, SECOND = Owner("batch/v1", "Job", "nightly-1"), Owner("batch/v1", "Job", "nightly-2")
+OF_FIRST, OF_SECOND = {"run": "one", "owner": FIRST}, {"run": "two", "owner": SECOND}
+
+
+def told(w, first="nightly", second="nightly"):
+    """Tell which CronJobs made the Jobs."""
+    w.observe(OwnerChanged(TEAM, FIRST, 4, first), OwnerChanged(TEAM, SECOND, 4, second))
+
+
+def overlapping(w):
+    """Start a run of 4, and make the pods of the next; return the gang."""
+    gang = w.gang("nightly", 4, **OF_FIRST)
+    assert len(w.cycle()) == 4
+    for index in range(4):
+        w.pod(f"next-{index}", gang, **OF_SECOND)
+    return gang
+
+
+def test_the_next_run_starts_as_a_whole_when_the_first_has_ended():
+    """2 of its 4 pods started, where there was room for 6."""
+    w = world(cpu=6)
+    gang = overlapping(w)
+    told(w)
+    assert w.cycle() == {}
+    assert w.why(gang).reason is Reason.EARLIER_RUN
+    for index in range(4):
+        w.edit(f"nightly-{index}", phase="Succeeded")
+    assert sorted(w.cycle()) == [f"next-{index}" for index in range(4)]
+
+
+def test_a_lost_member_of_the_run_that_goes_on_is_replaced_meanwhile():
+    w = world(cpu=6)
+    gang = overlapping(w)
+    told(w)
+    w.delete("nightly-0")
+    w.pod("again", gang, **OF_FIRST)
+    assert set(w.cycle()) == {"again"}
+
+
+@pytest.mark.parametrize("made_by", [("", ""), ("nightly", ""), ("nightly", "weekly")])
+def test_jobs_of_no_common_cron_job_are_one_gang(made_by):
+    """Such as a driver and its workers. Their pods wait until it is known."""
+    w = world(cpu=6)
+    gang = overlapping(w)
+    assert w.cycle() == {}
+    assert set(w.scheduler.explainer(w.now_s).owners(gang)) == {FIRST, SECOND}
+    assert w.why(gang).reason is Reason.EARLIER_RUN
+    told(w, *made_by)
+    assert len(w.cycle()) == 2
+
+
+def test_what_could_not_be_read_is_asked_again():
+    w = world(cpu=6)
+    gang = overlapping(w)
+    told(w, None, None)
+    assert gang in w.decide().touched
+    told(w, None, None)
+    assert gang in w.decide().touched
+    assert set(w.scheduler.explainer(w.now_s).owners(gang)) == {FIRST, SECOND}
+
+
+def test_of_two_runs_that_wait_one_starts():
+    """Two pods of each could have been taken for the gang."""
+    w = world(cpu=3)
+    gang = w.gang("nightly", 4, **OF_FIRST)
+    for index in range(4):
+        w.pod(f"next-{index}", gang, **OF_SECOND)
+    told(w)
+    assert w.cycle() == {}
+    w.node("n1", cpu=2)
+    assert sorted(w.cycle()) == [f"nightly-{index}" for index in range(4)]
+    assert w.cycle() == {}
+
+
+def test_a_run_that_lacks_members_does_not_hold_a_whole_one():
+    w = world(cpu=8)
+    gang = w.gang("nightly", 4, 2, **OF_FIRST)
+    for index in range(4):
+        w.pod(f"next-{index}", gang, **OF_SECOND)
+    told(w)
+    assert sorted(w.cycle()) == [f"next-{index}" for index in range(4)]
+
+
+def test_each_pod_of_the_next_run_is_told_its_reason():
+    w = world(cpu=3)
+    gang = w.gang("nightly", 4, **OF_FIRST)
+    w.pod("next-0", gang, **OF_SECOND)
+    told(w)
+    w.cycle()
+    explainer = w.scheduler.explainer(w.now_s)
+    of_gang = explainer.explain(gang)
+    assert of_gang.reason is Reason.NOT_ENOUGH_ROOM
+    entry = w.cluster.pods[w.pods["next-0"].uid]
+    reason, message = explainer.pod_message(entry, of_gang)
+    assert reason is Reason.EARLIER_RUN
+    assert message.startswith("Job nightly-2 is of CronJob nightly")

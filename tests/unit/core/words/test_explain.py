@@ -11,7 +11,7 @@ from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
 WEB = Owner("apps/v1", "Deployment", "web")
-JOB = Owner("batch/v1", "Job", "train")
+JOB, LATER = Owner("batch/v1", "Job", "train"), Owner("batch/v1", "Job", "b")
 
 
 class Case(NamedTuple):
@@ -28,6 +28,14 @@ def owned(w, owner, replicas, min_count=4):
     w.gang("job", min_count, pods=2, owner=owner)
     if replicas is not None:
         w.observe(OwnerChanged("team", owner, replicas))
+
+
+def next_run(w, *known):
+    """A run has started, and a pod of another Job comes; this is known of the owners."""
+    w.gang("job", 2, owner=JOB, run="one")
+    w.cycle()
+    w.pod("later", key("job"), owner=LATER, run="two")
+    w.observe(*(OwnerChanged("team", *one) for one in known))
 
 
 def orphan(w, *dialects):
@@ -110,6 +118,18 @@ MEMBERS = {
         Reason.MEMBERS_GATED,
         "0 of 3 members exist; 3 more are scheduling-gated",
         "the gates' owner has to remove them",
+    ),
+    "of the next run": Case(
+        lambda w: next_run(w, (JOB, 2, "c"), (LATER, 2, "c")),
+        Reason.EARLIER_RUN,
+        "Job b is of CronJob c, and Job train, an earlier run of it, is this gang until it has "
+        "ended",
+        "give each run a gang of its own, or set concurrencyPolicy: Forbid in the CronJob",
+    ),
+    "of the next run, perhaps": Case(
+        next_run,
+        Reason.EARLIER_RUN,
+        "Job b may be a next run of Job train: it is asked which CronJob made them",
     ),
     "terminating": Case(
         lambda w: w.gang("job", 2, terminating=True),

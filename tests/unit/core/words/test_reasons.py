@@ -18,6 +18,7 @@ WOULD_NOT = {
     Reason.NOT_ENOUGH_MEMBERS: "pods are missing",
     Reason.OWNER_MAKES_TOO_FEW: "the owner has to be scaled",
     Reason.MEMBERS_GATED: "somebody has to remove the gates",
+    Reason.EARLIER_RUN: "another run has to end",
     Reason.GANG_OBJECT_MISSING: "the PodGroup has to be created",
     Reason.GANG_OBJECT_IN_OTHER_API: "the label or the PodGroup has to be fixed",
     Reason.GANG_API_NOT_INSTALLED: "a definition has to be installed",
@@ -58,6 +59,7 @@ def test_what_somebody_has_to_mend_is_counted_as_misconfigured_and_nothing_that_
         Reason.STARTING,
         Reason.NOT_ENOUGH_MEMBERS,
         Reason.MEMBERS_GATED,
+        Reason.EARLIER_RUN,
         Reason.CLAIM_NOT_USABLE,  # most are being made
         Reason.AWAITS_PODS,
         Reason.MIN_RESOURCES_SHORT,

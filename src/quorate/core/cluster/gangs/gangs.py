@@ -21,7 +21,7 @@ from quorate.core.cluster.gangs.pods import (
     key_of,
     place_of,
 )
-from quorate.core.cluster.gangs.runs import Runs
+from quorate.core.cluster.gangs.runs import NO_RUNS, Runs
 from quorate.core.cluster.gangs.tasks import lacking
 from quorate.core.model import GangKey, GangSpec, Pod
 from quorate.core.model.changes import PrepareFailed, Undone
@@ -68,7 +68,7 @@ class GangEntry:
         """Min by the labels of the newest member; None if labels do not carry min. A member with a
         node counts only if all members have one."""
         self.first_created_s = float("inf")
-        self.runs = Runs()
+        self.runs = NO_RUNS if key.is_single else Runs()
         self.alive = 0
         """Bound members that keep the gang's life going; see ``PodEntry.is_alive``."""
         self.leaving = 0
@@ -227,6 +227,7 @@ class GangEntry:
                 del alike[entry.pod.uid]
         self.counts[Where.WAITING] -= len(entries)
         self.counts[Where.ASSUMED] += len(entries)
+        self.runs.take_waiting(entries)
         for fields, times in Counter(_shared_fields(entry.pod) for entry in entries).items():
             self._count_shared_fields(fields, -times)
         self._take_agreed_min()

@@ -34,13 +34,15 @@ class Where(IntEnum):
     """Bound in an earlier life of its gang, which is over. It does not count for its gang."""
     RELABELLED = 10
     """Ours; its Binding for another gang is under way. Until that ends, it does not count."""
+    NEXT_RUN = 11
+    """Ours; of the next run of a CronJob, while an earlier run is the gang. It does not count."""
 
 
 UNDER_WAY = frozenset({Where.ASSUMED, Where.RELABELLED})
 """Places of pods whose Binding of ours has no outcome yet."""
 ON_NODES = UNDER_WAY | {Where.BOUND, Where.FOREIGN, Where.PAST}
 """Places in which a pod keeps its node when it changes; a foreign one has one during its bind."""
-UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID})
+UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID, Where.NEXT_RUN})
 """Places of pods without a node that may get one."""
 SETTLED = frozenset({Where.BOUND, Where.PAST})
 """Places of pods with a node, whatever the state of their gangs."""
@@ -163,4 +165,5 @@ def place_of(pod: Pod, entry: PodRecord[Gang] | None, ours: frozenset[str]) -> W
         return Where.TERMINATING
     if pod.gates:
         return Where.GATED
-    return Where.INVALID if pod.defect else Where.WAITING
+    waits = Where.NEXT_RUN if before is Where.NEXT_RUN else Where.WAITING
+    return Where.INVALID if pod.defect else waits

@@ -1,19 +1,25 @@
-"""How many members of a gang have done their work in a run that goes on: they count towards min.
+"""The runs of a gang: what one controller made, and what the next one made under the same name.
 
-In: members that come and go. Out: how many have succeeded, in all and by task. Owned by
-``GangEntry``. ``Pod.run`` tells a run from the next one of the same name. Members that succeeded in
-an earlier life of the gang (``Where.PAST``) count while all that are there now are of runs with
-members in an earlier life too. See ADR 14.
+In: members that come and go. Out: how many members have done their work in a run that goes on, and
+which runs have to wait for another. Owned by ``GangEntry``. ``Pod.run`` tells runs apart.
+
+Members that succeeded in an earlier life of the gang (``Where.PAST``) count while all that are
+there now are of runs with members in an earlier life too. See ADR 14. Two Jobs of one CronJob are
+two runs, of which one at a time is the gang. See ADR 30.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from quorate.core.cluster.gangs.pods import EXISTING, PodRecord, Where
+from quorate.core.cluster.gangs.pods import EXISTING, PLACED, PodRecord, Where
 from quorate.core.cluster.gangs.tasks import task_of
+from quorate.core.model import Owner
+
+CronJobOf = Callable[[Owner], str | None]
+"""The name of the CronJob that made a Job, "" for none; None: that is unknown."""
 
 _CURRENT = EXISTING | {Where.GATED, Where.INVALID}
 
@@ -21,19 +27,29 @@ _CURRENT = EXISTING | {Where.GATED, Where.INVALID}
 class Runs:
     """Counts of the members of one gang by run; those without a controller are of the run ""."""
 
-    __slots__ = ("_current", "_past", "_succeeded")
+    __slots__ = ("_current", "_jobs", "_next", "_past", "_placed", "_succeeded")
 
     def __init__(self) -> None:
         self._current: Counter[str] = Counter()
+        self._placed: Counter[str] = Counter()
+        self._next: Counter[str] = Counter()
         self._past: Counter[str] = Counter()
         self._succeeded: dict[str, Counter[str]] = {}
         """By run, the past members that succeeded, by task."""
+        self._jobs: dict[str, Owner] = {}
+        """The runs that are Jobs, and have members in this life or wait for it."""
 
     def count(self, entry: PodRecord[Any], times: int) -> None:
         """Add ``times`` such members (negative: fewer)."""
         run = entry.pod.run
         if entry.where in _CURRENT:
             _add(self._current, run, times)
+            if entry.where in PLACED and not entry.adopted:
+                _add(self._placed, run, times)
+            self._note_job(entry)
+        elif entry.where is Where.NEXT_RUN:
+            _add(self._next, run, times)
+            self._note_job(entry)
         elif entry.where is Where.PAST and run:
             _add(self._past, run, times)
             if _has_succeeded(entry):
@@ -42,10 +58,17 @@ class Runs:
                 if not of_run:
                     del self._succeeded[run]
 
+    def take_waiting(self, entries: Iterable[PodRecord[Any]]) -> None:
+        """Count waiting members as placed."""
+        self._placed.update(entry.pod.run for entry in entries)
+
     @property
     def counts(self) -> tuple[object, ...]:
         """All counts, to compare them with those of a recount."""
-        return self._current, self._past, self._succeeded
+        in_life = self._current, self._placed, self._next, self._jobs.keys()
+        return *in_life, self._past, self._succeeded
+
+    # What is done
 
     @property
     def done_by_task(self) -> Counter[str]:
@@ -66,6 +89,62 @@ class Runs:
     def _going_on(self) -> Collection[str]:
         """Return the runs that go on."""
         return self._current if self._current.keys() <= self._past.keys() else ()
+
+    # What has to wait
+
+    @property
+    def jobs(self) -> Collection[Owner]:
+        """The Jobs whose members are here, if they are several: they may be runs of one CronJob."""
+        return self._jobs.values() if len(self._jobs) > 1 else ()
+
+    def to_hold(self, cron_job_of: CronJobOf, min_count: int) -> Collection[str]:
+        """Return the runs whose members have to wait until another run has ended.
+
+        Of the Jobs of a CronJob those go on that have members with nodes; if none has, the first
+        that has ``min_count`` members, or else the first. Jobs of which nothing is known yet wait
+        for those of which they may be a next run.
+        """
+        if len(self._jobs) < 2:
+            return ()
+        series: dict[str | None, list[str]] = {}
+        for run, job in self._jobs.items():
+            series.setdefault(cron_job_of(job), []).append(run)
+        series.pop("", None)
+        held: set[str] = set()
+        for runs in series.values():
+            ahead = {run for run in runs if self._placed[run]}
+            held.update(run for run in runs if run not in (ahead or {self._first(runs, min_count)}))
+        if len(series) > 1:
+            held.update(run for run in series.get(None, ()) if not self._placed[run])
+        return held
+
+    def _first(self, runs: Collection[str], min_count: int) -> str:
+        return min(runs, key=lambda run: self._current[run] + self._next[run] < min_count)
+
+    def _note_job(self, entry: PodRecord[Any]) -> None:
+        """Note that a member of this life was counted, if a Job made it."""
+        run, owner = entry.pod.run, entry.pod.owner
+        if owner is None or owner.kind != "Job":
+            return
+        if run in self._current or run in self._next:
+            self._jobs.setdefault(run, owner)
+        else:
+            self._jobs.pop(run, None)
+
+
+class _NoRuns(Runs):
+    """Of pods without a gang, which have none: one for all of them."""
+
+    __slots__ = ()
+
+    def count(self, entry: PodRecord[Any], times: int) -> None:
+        """Count nothing."""
+
+    def take_waiting(self, entries: Iterable[PodRecord[Any]]) -> None:
+        """Count nothing."""
+
+
+NO_RUNS = _NoRuns()
 
 
 def _has_succeeded(entry: PodRecord[Any]) -> bool:
