@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
 from quorate.core.cluster.unlisted_kinds import problem_for
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Pod
 from quorate.core.model.reasons import Reason
 
 
@@ -103,17 +103,10 @@ def first_invalid(gang: GangEntry) -> Pod | None:
 
 def owners_make(gang: GangEntry, cluster: Cluster) -> int | None:
     """Return how many pods the owners of the gang's members make; None if one is not known."""
-    owners: set[Owner] = set()
-    for entry in gang.members.values():
-        if entry.pod.owner is None:
-            return None
-        owners.add(entry.pod.owner)
-    if not owners:
-        return None
     total = 0
-    for owner in owners:
-        replicas = cluster.owners.makes(gang.key.namespace, owner)
+    for owner in gang.owners:
+        replicas = cluster.owners.makes(gang.key.namespace, owner) if owner else None
         if replicas is None:
             return None
         total += replicas
-    return total
+    return total if gang.owners else None

@@ -187,7 +187,7 @@ class Explainer:
             return tuple(gang.runs.jobs)  # are they runs of one CronJob?
         if gang is None or gang.started or gang.exist >= gang.min_count:
             return ()
-        return tuple({entry.pod.owner for entry in gang.members.values() if entry.pod.owner})
+        return tuple(owner for owner in gang.owners if owner)
 
     def _behind_back_off(
         self, gang: GangEntry, message: str
@@ -277,7 +277,7 @@ class Explainer:
             return "; ".join(parts), "the gates' owner has to remove them"
         if hint and gang.exist >= need:
             return "; ".join(parts), hint
-        owner = self._owner(gang)
+        owner = next(iter(gang.owners)) if len(gang.owners) == 1 else None
         makes = owners_make(gang, self._cluster)
         if owner is None:
             return "; ".join(parts), f"create the other {need - gang.exist}, or lower min"
@@ -290,10 +290,6 @@ class Explainer:
             if owner.kind in ("Deployment", "StatefulSet", "ReplicaSet") and makes < need
             else f"{owner.kind} {owner.name} has to make {need}, or lower min"
         )
-
-    def _owner(self, gang: GangEntry) -> Owner | None:
-        owners = {entry.pod.owner for entry in gang.members.values()}
-        return next(iter(owners)) if len(owners) == 1 else None
 
     def _missing_words(self, key: GangKey) -> tuple[str, str]:
         api = self._words(key.dialect)

@@ -23,7 +23,7 @@ from quorate.core.cluster.gangs.pods import (
 )
 from quorate.core.cluster.gangs.runs import NO_RUNS, Runs
 from quorate.core.cluster.gangs.tasks import lacking
-from quorate.core.model import GangKey, GangSpec, Pod
+from quorate.core.model import GangKey, GangSpec, Owner, Pod
 from quorate.core.model.changes import PrepareFailed, Undone
 from quorate.core.model.journal import entry_of
 
@@ -100,6 +100,13 @@ class GangEntry:
         if self.spec is not None and self.spec.created_s:
             return self.spec.created_s
         return self.first_created_s
+
+    @property
+    def owners(self) -> Collection[Owner | None]:
+        """Who makes its members; None stands for those whom nobody makes."""
+        if self.key.is_single:
+            return [entry.pod.owner for entry in self.members.values()]
+        return self.runs.owners
 
     @property
     def priority(self) -> int:

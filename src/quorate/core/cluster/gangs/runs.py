@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from quorate.core.cluster.gangs.pods import EXISTING, PLACED, PodRecord, Where
 from quorate.core.cluster.gangs.tasks import task_of
@@ -21,15 +21,18 @@ from quorate.core.model import Owner
 CronJobOf = Callable[[Owner], str | None]
 """The name of the CronJob that made a Job, "" for none; None: that is unknown."""
 
+K = TypeVar("K")
 _CURRENT = EXISTING | {Where.GATED, Where.INVALID}
 
 
 class Runs:
     """Counts of the members of one gang by run; those without a controller are of the run ""."""
 
-    __slots__ = ("_current", "_jobs", "_next", "_past", "_placed", "_succeeded")
+    __slots__ = ("_current", "_jobs", "_next", "_past", "_placed", "_succeeded", "owners")
 
     def __init__(self) -> None:
+        self.owners: Counter[Owner | None] = Counter()
+        """Who makes the members, wherever these are."""
         self._current: Counter[str] = Counter()
         self._placed: Counter[str] = Counter()
         self._next: Counter[str] = Counter()
@@ -42,6 +45,7 @@ class Runs:
     def count(self, entry: PodRecord[Any], times: int) -> None:
         """Add ``times`` such members (negative: fewer)."""
         run = entry.pod.run
+        _add(self.owners, entry.pod.owner, times)
         if entry.where in _CURRENT:
             _add(self._current, run, times)
             if entry.where in PLACED and not entry.adopted:
@@ -66,7 +70,7 @@ class Runs:
     def counts(self) -> tuple[object, ...]:
         """All counts, to compare them with those of a recount."""
         in_life = self._current, self._placed, self._next, self._jobs.keys()
-        return *in_life, self._past, self._succeeded
+        return *in_life, self._past, self._succeeded, self.owners
 
     # What is done
 
@@ -151,7 +155,7 @@ def _has_succeeded(entry: PodRecord[Any]) -> bool:
     return entry.pod.phase == "Succeeded" and not entry.adopted
 
 
-def _add(counter: Counter[str], key: str, times: int) -> None:
+def _add(counter: Counter[K], key: K, times: int) -> None:
     counter[key] += times
     if not counter[key]:
         del counter[key]
