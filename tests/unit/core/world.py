@@ -301,3 +301,10 @@ def gangs_tried(w: World, monkeypatch) -> list[str]:
 
     monkeypatch.setattr(cycle.Cycle, "try_gang", note)
     return found
+
+
+class Unwalked(dict):
+    """Members that nobody may walk through."""
+
+    def values(self):
+        raise AssertionError("all members are walked through")

@@ -18,7 +18,7 @@ def hold_next_runs(gang: GangEntry, cluster: Cluster) -> None:
         return
     cron_job_of = partial(cluster.owners.cron_job_of, gang.key.namespace)
     held = gang.runs.to_hold(cron_job_of, gang.stated_min)
-    if not (held or gang.counts[Where.NEXT_RUN]):
+    if gang.runs.holds(held):
         return
     for entry in list(gang.members.values()):
         is_held = entry.pod.run in held

@@ -55,14 +55,8 @@ def exist_words(gang: GangEntry) -> list[str]:
 
 def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:
     """Say why members of a Job wait for those of another, and what can be done about it."""
-    waits: set[Owner] = set()
-    ahead: set[Owner] = set()
-    for entry in gang.members.values():
-        if entry.where is Where.NEXT_RUN and entry.pod.owner:
-            waits.add(entry.pod.owner)
-        elif entry.where in EXISTING and entry.pod.owner:
-            ahead.add(entry.pod.owner)
-    these, those = _named(waits), _named(ahead - waits)
+    waits, ahead = gang.runs.order
+    these, those = _named(waits), _named(ahead)
     made_by = [owners.cron_job_of(gang.key.namespace, job) or "" for job in waits]
     if not all(made_by):
         return f"{these} may be a next run of {those}: it is asked which CronJob made them", ""

@@ -2,10 +2,11 @@
 
 import pytest
 
+from quorate.core.lifecycle.next_runs import hold_next_runs
 from quorate.core.model import Owner
 from quorate.core.model.changes import OwnerChanged
 from quorate.core.model.reasons import Reason
-from tests.unit.core.world import TEAM, world
+from tests.unit.core.world import TEAM, Unwalked, world
 
 OF_ONE, OF_NEXT = {"run": "one"}, {"run": "next"}
 
@@ -188,3 +189,17 @@ def test_each_pod_of_the_next_run_is_told_its_reason():
     reason, message = explainer.pod_message(entry, of_gang)
     assert reason is Reason.EARLIER_RUN
     assert message.startswith("Job nightly-2 is of CronJob nightly")
+
+
+def test_pods_of_the_next_run_cost_the_same_however_many_there_are():
+    """Each news of the gang walked through all members, and so did the message of each pod."""
+    w = world(cpu=6)
+    gang = overlapping(w)
+    told(w)
+    w.cycle()
+    entry = w.cluster.pods[w.pods["next-0"].uid]
+    of_gang = w.why(gang)
+    entry.gang.members = Unwalked(entry.gang.members)
+    hold_next_runs(entry.gang, w.cluster)
+    words = w.scheduler.explainer(w.now_s).pod_message(entry, of_gang)
+    assert words == (Reason.EARLIER_RUN, of_gang.message)

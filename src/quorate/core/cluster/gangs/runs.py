@@ -101,7 +101,13 @@ class Runs:
         """The Jobs whose members are here, if they are several: they may be runs of one CronJob."""
         return self._jobs.values() if len(self._jobs) > 1 else ()
 
-    def to_hold(self, cron_job_of: CronJobOf, min_count: int) -> Collection[str]:
+    @property
+    def order(self) -> tuple[set[Owner], set[Owner]]:
+        """The Jobs whose members wait for another run, and the others that have members here."""
+        waits = {job for run, job in self._jobs.items() if run in self._next}
+        return waits, set(self._jobs.values()) - waits
+
+    def to_hold(self, cron_job_of: CronJobOf, min_count: int) -> set[str]:
         """Return the runs whose members have to wait until another run has ended.
 
         Of the Jobs of a CronJob those go on that have members with nodes; if none has, the first
@@ -109,7 +115,7 @@ class Runs:
         for those of which they may be a next run.
         """
         if len(self._jobs) < 2:
-            return ()
+            return set()
         series: dict[str | None, list[str]] = {}
         for run, job in self._jobs.items():
             series.setdefault(cron_job_of(job), []).append(run)
@@ -121,6 +127,10 @@ class Runs:
         if len(series) > 1:
             held.update(run for run in series.get(None, ()) if not self._placed[run])
         return held
+
+    def holds(self, runs: set[str]) -> bool:
+        """Whether the members that wait for another run are those of these runs, and no others."""
+        return self._next.keys() <= runs and runs.isdisjoint(self._current)
 
     def _first(self, runs: Collection[str], min_count: int) -> str:
         return min(runs, key=lambda run: self._current[run] + self._next[run] < min_count)
