@@ -82,6 +82,26 @@ async def test_what_it_says_to_people_is_logged_escaped_and_bounded(caplog):
     assert len(others) == 99
 
 
+async def test_a_prompt_without_an_end_of_line_is_shown_while_the_plugin_waits(caplog, tmp_path):
+    """It stayed hidden until the plugin ended: nobody could know that it asked for a PIN."""
+    answer = tmp_path / "answer"
+    code = (
+        "import os, sys, time\n"
+        "sys.stderr.write('touch\\nPIN \\x1b[8m: ')\n"
+        "sys.stderr.flush()\n"
+        f"while not os.path.exists({str(answer)!r}): time.sleep(0.01)\n"
+        "sys.stderr.write('thanks')\n" + said()
+    )
+    with caplog.at_level(logging.WARNING):
+        asked = asyncio.create_task(run(code))
+        while not asked.done() and "PIN" not in caplog.text:
+            await asyncio.sleep(0.01)
+        answer.touch()
+        assert (await asked).token == "t0ken"
+    told = [record.getMessage().partition(": ")[2] for record in caplog.records]
+    assert told == ["touch", r"PIN \x1b[8m:", "thanks"]
+
+
 async def test_one_that_gives_no_answer_is_ended_with_all_that_it_started(tmp_path):
     pids = tmp_path / "pids"
     code = f"sleep 600 & echo $$ $! > '{pids}'; wait"

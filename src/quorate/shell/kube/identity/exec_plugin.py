@@ -32,6 +32,8 @@ _BURIAL_TIMEOUT_S: Final = 5.0
 _OUTPUT_BYTES_MAX: Final = 1 << 20
 _LINE_BYTES_MAX: Final = 2000
 _LINES_MAX: Final = 100
+_PAUSE_S: Final = 0.1
+"""A line that has not gone on for so long is logged as it is."""
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -181,17 +183,24 @@ async def _bounded(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _pass_on(stream: asyncio.StreamReader, command: str) -> None:
-    """Log lines at once, because a person may have to act on one; above a bound drop them."""
+    """Log lines at once, because a person may have to act on one; above a bound drop them.
+
+    So is the beginning of a line that does not go on: it may be a prompt.
+    """
     left, line = _LINES_MAX, b""
-    while part := await stream.read(_LINE_BYTES_MAX):
-        *lines, line = (line + part).split(b"\n")
-        if len(line) > _LINE_BYTES_MAX:
+    while True:
+        part: bytes | None = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PAUSE_S if line else None):
+                part = await stream.read(_LINE_BYTES_MAX)
+        *lines, line = (line + (part or b"")).split(b"\n")
+        if not part or len(line) > _LINE_BYTES_MAX:
             lines, line = [*lines, line], b""
         for one in lines[:left]:
             _log(command, one)
         left = max(0, left - len(lines))
-    if line and left:
-        _log(command, line)
+        if part == b"":
+            return
 
 
 def _log(command: str, line: bytes) -> None:
