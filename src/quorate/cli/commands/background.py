@@ -6,7 +6,6 @@ said when it was ready. Exit code 2 when it could not start, or when there is no
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -14,15 +13,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from typing import IO
 
 from quorate.cli import processes
 from quorate.cli.show import output
 
-LOG = "QUORATE_UP_LOG"
-"""Tells the process in the background where its words go; it removes that file at its end."""
+_ENDS = " stops the cluster."
+ENDED_BY = f"Ctrl-C{_ENDS}"
+"""What a cluster says when it is ready; in the background something else stops it."""
 _OPTION = "--background"
-_READY = " stops the cluster. "
+_SAID_BYTES_MAX = 1 << 16
 _LOOK_S = 0.05
 _START_S_MAX = 120.0
 _STOP_S_MAX = 30.0
@@ -30,31 +30,34 @@ _STOP_S_MAX = 30.0
 
 def up(words: Sequence[str]) -> int:
     """Start the same command in the background; return when its cluster is ready."""
-    with tempfile.NamedTemporaryFile(prefix="quorate-up-", suffix=".log", delete=False) as log:
-        path = Path(log.name)
+    with tempfile.TemporaryFile(prefix="quorate-up-") as said_to:
         process = subprocess.Popen(
-            [sys.executable, "-m", "quorate.cli", *(word for word in words if word != _OPTION)],
+            # -P: a folder ``quorate`` where somebody happens to stand is not what runs
+            [sys.executable, "-P", "-m", "quorate.cli", *(one for one in words if one != _OPTION)],
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=said_to,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, LOG: log.name},
         )
-    deadline_s = time.monotonic() + _START_S_MAX
-    said = ""
-    while _READY not in said and process.poll() is None and time.monotonic() < deadline_s:
-        time.sleep(_LOOK_S)
-        with contextlib.suppress(OSError):
-            said = path.read_text(errors="replace")
+        deadline_s = time.monotonic() + _START_S_MAX
+        said = ""
+        while ENDED_BY not in said and process.poll() is None and time.monotonic() < deadline_s:
+            time.sleep(_LOOK_S)
+            said = _text(said_to)
+        said = _text(said_to)
     if process.poll() is not None:
-        path.unlink(missing_ok=True)
         return output.error(said.removeprefix("Error: ") or "the cluster ended as it started")
-    if _READY not in said:
+    if ENDED_BY not in said:
         process.terminate()
-        return output.error(f"the cluster was not ready within {_START_S_MAX:.0f} s; see {path}")
-    for line in said.splitlines():
+        return output.error(f"the cluster was not ready within {_START_S_MAX:.0f} s; {said}")
+    for line in said.replace(ENDED_BY, f"quorate down {process.pid}{_ENDS}").splitlines():
         output.say(line)
     return 0
+
+
+def _text(file: IO[bytes]) -> str:
+    """Return what is in a file without moving the place at which another process writes."""
+    return os.pread(file.fileno(), _SAID_BYTES_MAX, 0).decode(errors="replace")
 
 
 def down(pid: int | None) -> int:

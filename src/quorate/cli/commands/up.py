@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import gc
 import json
-import os
 import shutil
 import signal
 import sys
@@ -104,8 +103,6 @@ def up(wishes: Wishes) -> int:
     finally:
         if wishes.data is None:
             shutil.rmtree(folder, ignore_errors=True)
-        if log := os.environ.get(background.LOG):
-            Path(log).unlink(missing_ok=True)
     return 0
 
 
@@ -278,7 +275,5 @@ def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: fl
     for line in _to_type() if wishes.scheduler else ["kubectl get nodes"]:
         say(f"  {line}")
     kept = f"kept in {wishes.data}" if wishes.data else "gone with it; keep it with --data DIR"
-    is_behind = background.LOG in os.environ
-    how = f"quorate down {os.getpid()}" if is_behind else "Ctrl-C"
     say("")
-    say(f"{how} stops the cluster. What it holds is {kept}.")
+    say(f"{background.ENDED_BY} What it holds is {kept}.")
