@@ -42,6 +42,8 @@ lock: ## Write the locks anew from both pyproject.toml
 	  --no-emit-package pocketkube --no-emit-index-url --no-header --quiet --output-file requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --extra devices --constraints requirements.lock --universal \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-image.lock
+	@$(BIN)/uv pip compile --group pyproject.toml:build --constraints requirements.lock --universal --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements-build.lock
 	@$(BIN)/uv pip compile --group pyproject.toml:docs --constraints requirements.lock --universal --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements-docs.lock
 

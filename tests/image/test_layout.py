@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import tarfile
+import tomllib
 from contextlib import contextmanager
 
 import pytest
@@ -18,6 +19,7 @@ from tools.controlplane.process import free_port
 from tools.controlplane.versions import binary, missing_binaries
 from tools.image import build
 from tools.image.__main__ import push
+from tools.image.building import CONFIG
 from tools.image.debian import PACKAGES
 from tools.testing import wait_for
 
@@ -144,15 +146,39 @@ def test_crane_pushes_validates_and_pulls_it(image, tmp_path):
         assert blobs == {path.name for path in (image.folder / "blobs" / "sha256").iterdir()}
 
 
-@pytest.mark.parametrize(
-    "words", ["requirements-image.lock", "--require-hashes", "USER 65532:65532"]
-)
-def test_the_dockerfile_makes_the_same_of_the_same_lock(words):
-    assert words in DOCKERFILE
+def dockerfile(word):
+    """Return what the image's last lines with a word say, read as a list."""
+    return [yaml.safe_load(one) for one in re.findall(rf"(?m)^{word} (.*)$", DOCKERFILE)][-1]
 
 
-def test_the_dockerfile_starts_the_same_program(image):
-    (entry,) = re.findall(r"(?m)^ENTRYPOINT (.*)$", DOCKERFILE)
-    assert yaml.safe_load(entry) == ["python", "-m", "quorate"]
-    (command,) = re.findall(r"(?m)^CMD (.*)$", DOCKERFILE)
-    assert yaml.safe_load(command) == image.config["config"]["Cmd"]
+def test_the_dockerfile_makes_the_same_of_the_same_lock():
+    assert "-r /requirements-image.lock" in DOCKERFILE
+    assert dockerfile("USER") == CONFIG["User"]
+
+
+def test_the_dockerfile_starts_the_same_program_by_a_name_that_is_on_the_path():
+    """``kubectl exec ... quorate record`` found no such program, and the folder in which
+    ``python -m quorate`` was called came first among those that modules are read from."""
+    (entry,) = dockerfile("ENTRYPOINT")
+    assert entry == CONFIG["Entrypoint"][0].rpartition("/")[2]
+    assert dockerfile("CMD") == CONFIG["Cmd"]
+    variables = dict(one.split("=", 1) for one in dockerfile("ENV").split())
+    assert variables["PATH"].startswith("/opt/quorate/bin:")
+    assert variables["PYTHONSAFEPATH"] == "1"
+    assert "PYTHONPATH" not in variables
+
+
+def test_the_dockerfile_fetches_nothing_without_its_hash():
+    """What builds the wheel was fetched as pip saw fit."""
+    calls = re.findall(r"(?:RUN|&&) (pip .*?)(?=&&|\n[A-Z])", DOCKERFILE, re.DOTALL)
+    assert len(calls) == 4
+    for one in calls:
+        fetches = " install " in one and "--no-index" not in one
+        assert ("--require-hashes" in one) == fetches, one
+        assert fetches or "--no-deps" in one, one
+    assert "--no-build-isolation" in DOCKERFILE
+
+
+def test_what_builds_the_wheel_is_locked():
+    (builder,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert f"{builder} \\\n    --hash=" in (ROOT / "requirements-build.lock").read_text()

@@ -1,7 +1,8 @@
 """The image's upper layers: packages of others, by pip from the lock, and quorate itself.
 
-In: ``requirements-image.lock`` and this checkout. Out: trees. Modules are compiled by the image's
-own interpreter: its root file system is read-only, so that it could not keep what it compiles.
+In: ``requirements-image.lock``, ``requirements-build.lock`` and this checkout. Out: trees. Modules
+are compiled by the image's own interpreter: its root file system is read-only, so that it could not
+keep what it compiles.
 """
 
 import os
@@ -15,8 +16,10 @@ from tools.image.tree import Entry, Tree, folder_tree, write_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements-image.lock"
+BUILD_LOCK = ROOT / "requirements-build.lock"
 SITE = f"usr/local/lib/python{PYTHON[0]}.{PYTHON[1]}/dist-packages"
 PROGRAM = b"#!/usr/bin/python3\nfrom quorate.cli.entry import main\n\nmain()\n"
+_BY_HASH = ("--require-hashes", "--only-binary", ":all:", "--requirement")
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 # Unchecked: the image's files have no times that a compiled module could be compared with.
 _COMPILE = """
@@ -39,13 +42,16 @@ def packages() -> Tree:
     if sys.version_info[:2] != PYTHON:
         wanted = ".".join(map(str, PYTHON))
         raise PythonError(f"packages are fetched for this Python: run with python{wanted}")
-    return _installed("--require-hashes", "--only-binary", ":all:", "--requirement", str(LOCK))
+    return _installed(*_BY_HASH, str(LOCK))
 
 
 def program() -> Tree:
     """Return quorate as its wheel installs it, and the command."""
     with tempfile.TemporaryDirectory(prefix="quorate-image-") as folder:
-        _pip("wheel", "--no-deps", "--wheel-dir", folder, str(ROOT))
+        builder = f"{folder}/builder"
+        _pip("install", "--target", builder, *_BY_HASH, str(BUILD_LOCK))
+        made = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)
+        _pip("wheel", *made, str(ROOT), PYTHONPATH=builder)
         (wheel,) = Path(folder).glob("*.whl")
         tree = _installed("--no-deps", "--no-index", str(wheel))
     return {**tree, "usr/local/bin/quorate": Entry(0o755, PROGRAM)}
@@ -101,6 +107,7 @@ def _without_mine(record: Entry) -> Entry:
     return record._replace(data=b"".join(kept))
 
 
-def _pip(*arguments: str) -> None:
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}  # zip files begin in 1980
+def _pip(*arguments: str, **variables: str) -> None:
+    # Zip files begin in 1980.
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800", **variables}
     subprocess.run([*_PIP, *arguments], check=True, capture_output=True, text=True, env=environment)

@@ -236,7 +236,7 @@ def lint(
     epilog=examples(
         "quorate record",
         "quorate record 4711 --output trouble.recording",
-        "kubectl -n quorate-system exec deploy/quorate -- quorate record --output - > q.recording",
+        "kubectl -n quorate-system exec LEADER -- quorate record --output - > q.recording",
     ),
 )
 def record(  # noqa: D103 - as above
