@@ -139,7 +139,8 @@ def test_the_command_prints_and_returns_an_exit_code(capsys):
     assert said.err.startswith("Error: --replicas -1 is out of range.")
 
 
-def test_the_deployed_configuration_is_the_default_one():
+def test_the_deployed_configuration_is_the_default_one_of_a_pod(monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     document = one("ConfigMap", "quorate")["data"]["config.yaml"]
     assert config.parse(document, "config.yaml") == config.Config.default()
     keys = yaml.safe_load(document)

@@ -9,6 +9,7 @@ field is read; ``yaml_fields`` walks the document.
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -79,6 +80,14 @@ class GuardConfig(msgspec.Struct, frozen=True, kw_only=True):
     client_ca_file: str = ""
 
 
+def _health_host() -> str:
+    """Return where health and metrics are heard: all addresses in a pod, else this machine alone.
+
+    In a pod the kubelet and Prometheus ask from elsewhere.
+    """
+    return "0.0.0.0" if "KUBERNETES_SERVICE_HOST" in os.environ else "127.0.0.1"
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """All that an operator can choose. ``policy`` is the core's part."""
 
@@ -86,7 +95,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     leader_election: LeaderElection = LeaderElection()
     recorder: RecorderConfig = RecorderConfig()
     guard: GuardConfig = GuardConfig()
-    health_host: str = "0.0.0.0"
+    health_host: str = msgspec.field(default_factory=_health_host)
     health_port: int = 10271
     bind_concurrency: int = 64
     log_level: Literal["debug", "info", "warning", "error"] = "info"

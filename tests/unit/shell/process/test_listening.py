@@ -73,8 +73,15 @@ async def test_the_guard_is_heard_on_every_address(tmp_path, host):
     await server.close()
 
 
-async def test_the_configured_defaults_mean_every_address():
+def test_by_default_health_is_heard_everywhere_in_a_pod_and_on_this_machine_only_elsewhere(
+    monkeypatch,
+):
+    """Whoever shared a network with a laptop could read the metrics of its ``quorate run``."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     assert Config.default().health_host == Config.default().guard.host == "0.0.0.0"
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
+    assert Config.default().health_host == "127.0.0.1"
+    assert Config.default().guard.host == "0.0.0.0"  # off by default; the API server asks it
 
 
 async def test_one_address_is_that_one_alone():
