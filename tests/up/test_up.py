@@ -76,6 +76,7 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before
     assert "export KUBECONFIG=" in out
     assert "4 nodes" in out
     assert "quorate why" in out
+    assert re.search(r"^Metrics are at http://127.0.0.1:[0-9]+/metrics$", out, re.MULTILINE)
     assert list(tmp_path.iterdir()) == []
 
 

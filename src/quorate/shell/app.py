@@ -77,6 +77,9 @@ class App:
     owns_memory = True
     """Simulated replicas share a process, which looks after its memory itself."""
 
+    on_listening: Callable[[int], None] | None = None
+    """Told the port of health and metrics, once they are served."""
+
     connect_lease: Connect | None = None
     """Makes the lease's client, in the lease's thread, with credentials that renew themselves."""
 
@@ -225,6 +228,8 @@ class App:
         lag = asyncio.create_task(LoopLag(self._clock, self.metrics).run())
         log.info("started", identity=self._identity, health_port=pages.port)
         try:
+            if self.on_listening is not None:
+                self.on_listening(pages.port)
             await self._guard.start(
                 lambda: self._feed.is_fresh and self._may_write(), self._loop.put
             )
@@ -351,7 +356,12 @@ class App:
             self._handover.hand_over()
 
 
-async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> None:
+async def run(
+    config: Config,
+    credentials: Credentials,
+    stop: asyncio.Event,
+    on_listening: Callable[[int], None] | None = None,
+) -> None:
     """Run a scheduler until ``stop`` is set. See ``App.run``."""
 
     def connect(write_connections_max: int) -> KubeClient:
@@ -363,6 +373,7 @@ async def run(config: Config, credentials: Credentials, stop: asyncio.Event) -> 
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:10]}"
     app = App(config, connect, SystemClock(), identity)
     app.connect_lease = connect_lease
+    app.on_listening = on_listening
     expected = LeaseLostError, ServeError
     async with written_when_asked(app.recorder, config.recorder.path, expected) as record:
         app.incidents.record = record

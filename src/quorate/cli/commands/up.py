@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ from quorate.shell.configuration.config import Config, ConfigError
 from quorate.shell.configuration.config import load as load_config
 from quorate.shell.configuration.config import parse as parse_config
 from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
+from quorate.shell.kube.paths import address
 from quorate.shell.process import logs
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.serve.bounded_http import ServeError
@@ -130,24 +131,37 @@ async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
     )
     cluster.add(_nodes(wishes, cluster))
     async with cluster:
+        tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
+        metrics: asyncio.Future[str] = loop.create_future()
         if wishes.scheduler:
             cluster.add(_manifests(config.leader_election.namespace))
-        with _context_in(wishes.write_kubeconfig, cluster) as context:
-            gc.freeze()  # what is there at the start lives on: do not walk over it again
-            gc.set_threshold(*_GC_THRESHOLDS)
-            _announce(wishes, cluster, context, time.monotonic() - started_s)
-            tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
-            if wishes.scheduler:
-                tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop)))
-            await _until_first_ends(tasks, stop)
+            tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop, metrics)))
+        else:
+            metrics.set_result("")
+        gc.freeze()  # what is there at the start lives on: do not walk over it again
+        gc.set_threshold(*_GC_THRESHOLDS)
+        async with _ended_together(tasks, stop):
+            await _until_first_ends([metrics, *tasks])
+            if metrics.done():
+                with _context_in(wishes.write_kubeconfig, cluster) as context:
+                    took_s = time.monotonic() - started_s
+                    _announce(wishes, cluster, context, metrics.result(), took_s)
+                    await _until_first_ends(tasks)
 
 
-async def _until_first_ends(tasks: list[asyncio.Task[Any]], stop: asyncio.Event) -> None:
-    """Wait until one of the tasks ends, and end the others; the scheduler, from 2 on, by itself."""
+async def _until_first_ends(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+
+
+@contextlib.asynccontextmanager
+async def _ended_together(
+    tasks: Sequence[asyncio.Task[Any]], stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """End the tasks after the body; the scheduler, from 2 on, by itself."""
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        yield
     finally:
         stop.set()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
@@ -174,16 +188,27 @@ def _context_in(path: Path | None, cluster: EmbeddedCluster) -> Iterator[str]:
 
 
 async def _schedule(
-    config: Config, cluster: EmbeddedCluster, clock: SystemClock, stop: asyncio.Event
+    config: Config,
+    cluster: EmbeddedCluster,
+    clock: SystemClock,
+    stop: asyncio.Event,
+    metrics: asyncio.Future[str],
 ) -> None:
-    """Run quorate as its ServiceAccount, with the rights that its manifests give and no others."""
+    """Run quorate as its ServiceAccount, with the rights that its manifests give and no others.
+
+    ``metrics`` becomes where they are served.
+    """
     namespace = config.leader_election.namespace
     token = cluster.service_account_token(namespace, "quorate")
     path = cluster.folder / "kubeconfig-quorate"
     write_private(
         path, kubeconfig(cluster.inner_server, cluster.ca, token, user="quorate", name="quorate")
     )
-    await app.run(config, await load_credentials(path, clock=clock), stop)
+
+    def on_listening(port: int) -> None:
+        metrics.set_result(f"http://{address(config.health_host, port)}/metrics")
+
+    await app.run(config, await load_credentials(path, clock=clock), stop, on_listening)
 
 
 def _default_config() -> Config:
@@ -260,12 +285,16 @@ def _gpus(node: Object) -> int:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _announce(wishes: Wishes, cluster: EmbeddedCluster, context: str, took_s: float) -> None:
+def _announce(
+    wishes: Wishes, cluster: EmbeddedCluster, context: str, metrics: str, took_s: float
+) -> None:
     what = "quorate schedules all pods" if wishes.scheduler else "no scheduler runs"
     say(
         f"Kubernetes {cluster.version} (embedded) with {_counted(cluster)} at {cluster.server}, "
         f"ready in {took_s:.1f} s; {what}."
     )
+    if metrics:
+        say(f"Metrics are at {metrics}")
     if context:
         say(f"Context {context} is the current one of {wishes.write_kubeconfig} meanwhile.")
     say("")
