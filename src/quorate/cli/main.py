@@ -17,9 +17,8 @@ import typer
 
 from quorate import DISTRIBUTION
 from quorate.cli import of_clusters, plain
-from quorate.cli.asking import offers
 from quorate.cli.commands import manifests as defaults
-from quorate.cli.help_text import EXIT_CODES, examples
+from quorate.cli.help_text import examples, exit_codes, without_types
 from quorate.cli.options import (
     SELECTION,
     Background,
@@ -31,7 +30,12 @@ from quorate.cli.options import (
     DataOutput,
     GpuNodes,
     GuardCa,
+    Ignore,
     Kubeconfig,
+    LintNamespace,
+    LintSchedulers,
+    LintShape,
+    ManifestFiles,
     NetworkPolicy,
     NoAgents,
     NoControllers,
@@ -46,6 +50,7 @@ from quorate.cli.options import (
     RunTimeOption,
     Seed,
     ShapeName,
+    Strict,
     Until,
     UpConfig,
     VersionOutput,
@@ -61,7 +66,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
     help=DESCRIPTION,
-    epilog=EXIT_CODES,
+    epilog=exit_codes(),
 )
 
 
@@ -86,6 +91,7 @@ def quorate(
 
 @app.command(
     epilog=examples(
+        "up",
         "quorate up",
         "quorate up --shape coreweave-h100 --gpu-nodes 64",
         "quorate up --data ./cluster",
@@ -137,7 +143,7 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
     raise typer.Exit(command.up(wishes))
 
 
-@app.command(epilog=examples("quorate down", "quorate down 4711"))
+@app.command(epilog=examples("down", "quorate down", "quorate down 4711"))
 def down(pid: ClusterId = None) -> None:
     """Stop a cluster of quorate up on this machine, and wait until it is gone."""
     from quorate.cli.commands import background as command
@@ -147,7 +153,7 @@ def down(pid: ClusterId = None) -> None:
 
 @app.command(
     help=COMMANDS["run"].help,
-    epilog=examples("quorate run", "quorate run --config scheduler.yaml --context staging"),
+    epilog=examples("run", "quorate run", "quorate run --config scheduler.yaml --context staging"),
 )
 def run(  # noqa: D103 - COMMANDS says what it does
     kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None
@@ -162,63 +168,19 @@ of_clusters.add_to(app)
 
 @app.command(
     epilog=examples(
+        "lint",
         "quorate lint job.yaml",
         "quorate lint manifests/ --strict -o json",
         "helm template my-chart | quorate lint - --shape shape.yaml",
     )
 )
 def lint(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="Manifests (YAML or JSON), folders of them, or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace",
-            "-n",
-            help="Namespace of objects that name none; else default.",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    shape: Annotated[
-        str | None,
-        typer.Option(
-            help="Also check against the nodes of a shape: a file, or a preset of quorate up.",
-            autocompletion=offers.presets,
-            metavar="FILE|PRESET",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    scheduler_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A schedulerName that places gangs in your cluster; repeat it for more.",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A rule to leave out; repeat it for more.",
-            metavar="RULE",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Exit with 1 for warnings as well.", rich_help_panel=SELECTION
-        ),
-    ] = False,
+    files: ManifestFiles,
+    namespace: LintNamespace = None,
+    shape: LintShape = None,
+    scheduler_name: LintSchedulers = None,
+    ignore: Ignore = None,
+    strict: Strict = False,
     output: Output = "table",
 ) -> None:
     """Check manifests before they are applied: whether their gangs can ever start.
@@ -234,6 +196,7 @@ def lint(
 @app.command(
     help=COMMANDS["record"].help,
     epilog=examples(
+        "record",
         "quorate record",
         "quorate record 4711 --output trouble.recording",
         "kubectl -n quorate-system exec LEADER -- quorate record --output - > q.recording",
@@ -249,7 +212,9 @@ def record(  # noqa: D103 - as above
 
 @app.command(
     epilog=examples(
-        "quorate replay q.recording", "quorate replay q.recording --until 120 --why team/train"
+        "replay",
+        "quorate replay q.recording",
+        "quorate replay q.recording --until 120 --why team/train",
     )
 )
 def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> None:
@@ -262,6 +227,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
 @app.command(
     "manifests",
     epilog=examples(
+        "manifests",
         "quorate manifests | kubectl apply -f -",
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
@@ -273,19 +239,28 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
     namespace: Annotated[
         str,
         typer.Option(
-            "--namespace", "-n", help="Namespace to install into.", rich_help_panel=SELECTION
+            "--namespace",
+            "-n",
+            metavar="NAMESPACE",
+            help="Namespace to install into.",
+            rich_help_panel=SELECTION,
         ),
     ] = defaults.DEFAULT_NAMESPACE,
     image: Annotated[
-        str, typer.Option(help="Container image.", rich_help_panel=SELECTION)
+        str, typer.Option(metavar="IMAGE", help="Container image.", rich_help_panel=SELECTION)
     ] = defaults.DEFAULT_IMAGE,
     replicas: Annotated[
         int,
-        typer.Option(help="Replicas: one leads, the others stand by.", rich_help_panel=SELECTION),
+        typer.Option(
+            metavar="N",
+            help="Replicas: one leads, the others stand by.",
+            rich_help_panel=SELECTION,
+        ),
     ] = defaults.DEFAULT_REPLICAS,
     only: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="PART",
             help=f"Part to print: {', '.join(defaults.PARTS)}; repeat it for more.",
             show_default=False,
             rich_help_panel=SELECTION,
@@ -315,6 +290,7 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
 
 @app.command(
     epilog=examples(
+        "completion",
         "source <(quorate completion bash)",
         "source <(quorate completion zsh)",
         "quorate completion fish | source",
@@ -332,7 +308,8 @@ def completion(
 
 
 @app.command(
-    help=COMMANDS["version"].help, epilog=examples("quorate version", "quorate version -o json")
+    help=COMMANDS["version"].help,
+    epilog=examples("version", "quorate version", "quorate version -o json"),
 )
 def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
     plain.version(output)
@@ -355,9 +332,12 @@ def call(args: Sequence[str] | None = None) -> int:
 
 def _command() -> Any:  # noqa: ANN401 - typer's own class has no public name
     """Return the whole command, without typer's options that write into shells' start-up files."""
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     writing = ("install_completion", "show_completion")
     command.params = [one for one in command.params if one.name not in writing]
+    context = typer.Context(command, **command.context_settings)
+    for one in (command, *command.commands.values()):
+        without_types(one, context)
     return command
 
 

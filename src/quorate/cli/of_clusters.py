@@ -47,6 +47,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command(
         epilog=examples(
+            "why",
             "quorate why pg1",
             "quorate why job/train pod/web-0",
             "quorate why team/train -o json",
@@ -55,6 +56,7 @@ def add_to(app: typer.Typer) -> None:
     )(why)
     app.command(
         epilog=examples(
+            "gangs",
             "quorate gangs",
             "quorate gangs -A -o wide",
             "quorate gangs --state waiting --sort-by age",
@@ -64,7 +66,7 @@ def add_to(app: typer.Typer) -> None:
     )(gangs)
     app.command(
         epilog=examples(
-            "quorate nodes", "quorate nodes -l gpu=h100 -o wide", "quorate nodes -o json"
+            "nodes", "quorate nodes", "quorate nodes -l gpu=h100 -o wide", "quorate nodes -o json"
         )
     )(nodes)
 

@@ -22,6 +22,7 @@ Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         *plain.KUBECONFIG.names,
+        metavar=plain.KUBECONFIG.metavar,
         help=plain.KUBECONFIG.help,
         show_default=False,
         rich_help_panel=CLUSTER,
@@ -31,6 +32,7 @@ Context = Annotated[
     str | None,
     typer.Option(
         *plain.CONTEXT.names,
+        metavar=plain.CONTEXT.metavar,
         help=plain.CONTEXT.help,
         show_default=False,
         rich_help_panel=CLUSTER,
@@ -40,6 +42,7 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option(
         *plain.CONFIG.names,
+        metavar=plain.CONFIG.metavar,
         help=plain.CONFIG.help,
         show_default=False,
         rich_help_panel=CLUSTER,
@@ -50,6 +53,7 @@ Namespace = Annotated[
     typer.Option(
         "--namespace",
         "-n",
+        metavar="NAMESPACE",
         help="Namespace to look in; else that of the kubeconfig's context.",
         autocompletion=offers.namespaces,
         show_default=False,
@@ -158,12 +162,18 @@ Watch = Annotated[
 
 Nodes = Annotated[
     int | None,
-    typer.Option(min=0, help="How many nodes; else the shape's own number.", show_default=False),
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="How many nodes; else the shape's own number.",
+        show_default=False,
+    ),
 ]
 GpuNodes = Annotated[
     int | None,
     typer.Option(
         min=1,
+        metavar="N",
         help="How many nodes with GPUs; the shape's other nodes in proportion.",
         show_default=False,
     ),
@@ -181,7 +191,10 @@ ShapeName = Annotated[
     ),
 ]
 Port = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port of the API server; 0: any that is free.")
+    int,
+    typer.Option(
+        min=0, max=65535, metavar="PORT", help="Port of the API server; 0: any that is free."
+    ),
 ]
 DataFolder = Annotated[
     Path | None,
@@ -203,7 +216,7 @@ NoScheduler = Annotated[
 ]
 UpConfig = Annotated[
     Path | None,
-    typer.Option(help="quorate's configuration file.", show_default=False),
+    typer.Option(metavar="FILE", help="quorate's configuration file.", show_default=False),
 ]
 RunTimeOption = Annotated[
     str | None,
@@ -216,7 +229,7 @@ RunTimeOption = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(help="Draw names and run times from this seed.", show_default=False),
+    typer.Option(metavar="N", help="Draw names and run times from this seed.", show_default=False),
 ]
 NoAgents = Annotated[
     bool, typer.Option("--no-agents", help="No kubelets of ours: for kwok, for instance.")
@@ -224,6 +237,60 @@ NoAgents = Annotated[
 NoControllers = Annotated[
     bool,
     typer.Option("--no-controllers", help="No controllers: for a kube-controller-manager."),
+]
+
+# Of ``quorate lint``
+
+ManifestFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="Manifests (YAML or JSON), folders of them, or - for standard input.",
+        show_default=False,
+    ),
+]
+LintNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAMESPACE",
+        help="Namespace of objects that name none; else default.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+LintShape = Annotated[
+    str | None,
+    typer.Option(
+        help="Also check against the nodes of a shape: a file, or a preset of quorate up.",
+        autocompletion=offers.presets,
+        metavar="FILE|PRESET",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+LintSchedulers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A schedulerName that places gangs in your cluster; repeat it for more.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A rule to leave out; repeat it for more.",
+        metavar="RULE",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with 1 for warnings as well.", rich_help_panel=SELECTION),
 ]
 
 # Of ``quorate manifests``

@@ -28,13 +28,13 @@ FORMS: Final = ("table", "json", "yaml", "wide")
 KUBECONFIG: Final = Option(
     ("--kubeconfig",),
     "Path of a kubeconfig; else $KUBECONFIG, the pod's own account, ~/.kube/config.",
-    metavar="PATH",
+    metavar="FILE",
 )
 CONTEXT: Final = Option(
-    ("--context",), "Context of the kubeconfig; else its current one.", metavar="TEXT"
+    ("--context",), "Context of the kubeconfig; else its current one.", metavar="NAME"
 )
 CONFIG: Final = Option(
-    ("--config",), "Configuration file (kind SchedulerConfiguration).", metavar="PATH"
+    ("--config",), "Configuration file (kind SchedulerConfiguration).", metavar="FILE"
 )
 PROCESS_ID: Final = Option(
     ("pid",), "The scheduler's process; else the only one.", kind=int, metavar="PID"

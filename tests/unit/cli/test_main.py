@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 import yaml
 
 from quorate import __version__
@@ -68,12 +69,27 @@ def test_help_lists_every_command_and_the_exit_codes(quorate):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_has_examples_and_exit_codes(quorate, name):
+def test_each_command_has_examples_and_its_own_exit_codes(quorate, name):
+    """Each page had those of all: ``version --help`` told what it means that lint found errors."""
     code, out, _ = quorate(name, "--help")
     assert code == 0
-    assert "Exit codes: " in out
+    codes = set(re.findall(r"\b([0-9]+) [a-z]", out.partition("Exit codes: ")[2]))
+    has_no = name in ("run", "why", "gangs", "lint", "replay")
+    waits = name in ("down", "why", "gangs", "nodes", "lint", "record", "replay")
+    assert codes == {"0", "2"} | ({"1"} if has_no else set()) | ({"130"} if waits else set())
     assert re.search(rf"Examples:\s+.*quorate {name}", out)
     assert quorate(name, "-h")[1] == out
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_says_what_values_are_called_and_not_of_which_type_they_are(quorate, name):
+    out = quorate(*filter(None, [name]), "--help")[1]
+    assert re.findall(r"<[^|>]*>", out) == []
+    command = typer.main.get_command(main.app)
+    options = (command.commands[name] if name else command).params
+    for one in options:
+        takes = one.param_type_name == "option" and not one.is_flag
+        assert not takes or one.metavar or "|" in one.display_type_rich(ctx=None), one.name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
