@@ -157,8 +157,9 @@ def test_the_wheel_says_what_it_is(bare):
         "quorate",
         f"quorate_scheduler-{__version__}.dist-info",
     }
-    assert [(one.group, one.name, one.value) for one in described.entry_points] == [
-        ("console_scripts", "quorate", "quorate.cli.entry:main")
+    assert sorted((one.group, one.name, one.value) for one in described.entry_points) == [
+        ("console_scripts", "kubectl-quorate", "quorate.cli.entry:main"),
+        ("console_scripts", "quorate", "quorate.cli.entry:main"),
     ]
     for written in described.requires or ():
         one = Requirement(written)

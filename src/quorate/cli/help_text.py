@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import typer
+
+from quorate.cli import plain
 
 _COMMON: Final = {
     0: "all is well",
@@ -40,7 +43,8 @@ def exit_codes(command: str = "") -> str:
 
 def examples(command: str, *lines: str) -> str:
     """Return examples as the end of a command's help, one on each line, and its exit codes."""
-    shown = "\n".join(f"  {line}" for line in lines)
+    own = (re.sub(r"^quorate\b", plain.called_by(), line) for line in lines)
+    shown = "\n".join(f"  {line}" for line in own)
     return f"[bold]Examples:[/bold]\n{shown}\n\n{exit_codes(command)}"
 
 

@@ -318,7 +318,7 @@ def version(output: VersionOutput = "table") -> None:  # noqa: D103 - as above
 def call(args: Sequence[str] | None = None) -> int:
     """Carry out one command line, ``sys.argv``'s by default, and return the exit code."""
     try:
-        code = _command()(args=args, prog_name="quorate", standalone_mode=False)
+        code = _command()(args=args, prog_name=plain.called_by(), standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _bad_call(error)
@@ -344,7 +344,7 @@ def _command() -> Any:  # noqa: ANN401 - typer's own class has no public name
 def _bad_call(error: typer.TyperException) -> int:
     """Say in one line what is wrong with the options, and where the right ones are."""
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "quorate"
+    command = context.command_path if context else plain.called_by()
     message = " ".join(error.format_message().split()).replace("Value error, ", "")
     if message:  # else it was a call without a command, and the help has been printed
         ending = "" if message.endswith(("?", ".", ")")) else "."

@@ -25,6 +25,11 @@ Pods with claims of devices need one where the scheduler runs:
   pip install '{DISTRIBUTION}[devices]'"""
 
 
+def called_by() -> str:
+    """Return the name that somebody typed to call us: as kubectl's plugin there are two words."""
+    return "kubectl quorate" if Path(sys.argv[0]).name == "kubectl-quorate" else "quorate"
+
+
 class _CallError(Exception):
     """The call is at fault; the text is what to print."""
 
@@ -37,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     whole = _Parser(
-        prog="quorate",
+        prog=called_by(),
         description=DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -76,7 +81,7 @@ def call(args: Sequence[str] | None = None) -> int:
     try:
         if given and given[0] in OTHERS:
             raise _CallError(
-                f"quorate {given[0]} is not installed:"
+                f"{called_by()} {given[0]} is not installed:"
                 f" pip install '{DISTRIBUTION}[{OTHERS[given[0]]}]'"
             )
         asked = parser().parse_args(given)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 PROC = Path("/proc")
+_NAMES = ("quorate", "quorate.cli", "kubectl-quorate")
 
 
 def of_quorate(commands: Collection[str], *, catching: signal.Signals) -> list[int]:
@@ -42,7 +43,7 @@ def _what(pid: int) -> str:
         words = (folder / "cmdline").read_text(errors="replace").split("\0")
         names = [word.rpartition("/")[2] for word in words]
         pairs = pairwise(names)
-        command = next((to for name, to in pairs if name in ("quorate", "quorate.cli")), "quorate")
+        command = next((to for name, to in pairs if name in _NAMES), "quorate")
         return f"{command} in {(folder / 'cwd').readlink()}"
     except OSError:
         return "quorate"
@@ -56,10 +57,7 @@ def _is_one(folder: Path, commands: Collection[str], catching: signal.Signals) -
     except OSError:  # it has ended
         return False
     names = [word.rpartition("/")[2] for word in words]
-    runs = any(
-        name in ("quorate", "quorate.cli") and command in commands
-        for name, command in pairwise(names)
-    )
+    runs = any(name in _NAMES and command in commands for name, command in pairwise(names))
     caught = next((line.split()[1] for line in status.splitlines() if "SigCgt" in line), "0")
     catches = bool(int(caught, 16) >> (catching - 1) & 1)
     return runs and catches and os.geteuid() in (0, owner)

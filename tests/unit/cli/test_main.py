@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 
 import pytest
 import typer
@@ -16,6 +17,7 @@ import yaml
 from quorate import __version__
 from quorate.cli import main
 from quorate.cli.show.progress import PATIENCE_S, Progress
+from tests.paths import ROOT
 from tests.unit.cli.api_server import ApiServer, kubeconfig, serving
 from tests.unit.shell.scripted_server import ManualClock
 from tools.testing import HANGS_S, call
@@ -209,6 +211,24 @@ def test_progress_comes_after_two_seconds_and_on_terminals_only(capsys, monkeypa
         clock.time_s += PATIENCE_S
         progress.say("reading 5,000 nodes")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+def test_as_a_plugin_of_kubectl_it_goes_by_that_name(tmp_path, has_extra):
+    """``kubectl quorate`` was no command."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["kubectl-quorate"] == scripts["quorate"] == "quorate.cli.entry:main"
+    program = tmp_path / "kubectl-quorate"
+    program.write_text(
+        f"import sys; sys.modules.update({{}} if {has_extra} else {{'typer': None}})\n"
+        "from quorate.cli.entry import main; main()\n"
+    )
+    line = [sys.executable, program, "run"]
+    told = subprocess.run([*line, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "sage: kubectl quorate run " in told
+    assert not has_extra or re.search(r"Examples:\s+kubectl quorate run\b", told)
+    done = subprocess.run([*line, "--x"], capture_output=True, text=True, check=False)
+    assert "See: kubectl quorate " in done.stderr
 
 
 def test_the_module_and_the_script_are_the_same():
