@@ -35,6 +35,7 @@ from quorate.cli.options import (
     LintNamespace,
     LintSchedulers,
     LintShape,
+    ListClusters,
     ManifestFiles,
     NetworkPolicy,
     NoAgents,
@@ -143,12 +144,12 @@ def up(  # noqa: PLR0913, PLR0917 - one for each option
     raise typer.Exit(command.up(wishes))
 
 
-@app.command(epilog=examples("down", "quorate down", "quorate down 4711"))
-def down(pid: ClusterId = None) -> None:
+@app.command(epilog=examples("down", "quorate down", "quorate down --list", "quorate down 4711"))
+def down(pid: ClusterId = None, lists: ListClusters = False) -> None:
     """Stop a cluster of quorate up on this machine, and wait until it is gone."""
     from quorate.cli.commands import background as command
 
-    raise typer.Exit(command.down(pid))
+    raise typer.Exit(command.down(pid, lists=lists))
 
 
 @app.command(

@@ -343,6 +343,10 @@ ClusterId = Annotated[
     ),
 ]
 
+ListClusters = Annotated[
+    bool, typer.Option("--list", help="List the clusters of yours that run, and stop none.")
+]
+
 # Of ``quorate record`` and ``quorate replay``
 
 ProcessId = Annotated[

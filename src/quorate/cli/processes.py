@@ -25,7 +25,7 @@ def of_quorate(commands: Collection[str], *, catching: signal.Signals) -> list[i
 
 def told(pids: Collection[int]) -> str:
     """Return how many run, and which they are: ``2 run: 4711 (up in /work), 4712 (run in /)``."""
-    return f"{len(pids)} run: {', '.join(f'{pid} ({_what(pid)})' for pid in pids)}; name one"
+    return f"{len(pids)} run: {', '.join(f'{pid} ({what(pid)})' for pid in pids)}; name one"
 
 
 def command_line(pid: int) -> str:
@@ -36,7 +36,7 @@ def command_line(pid: int) -> str:
         return ""
 
 
-def _what(pid: int) -> str:
+def what(pid: int) -> str:
     """Return command and working folder of a process, as far as this user may know."""
     folder = PROC / str(pid)
     try:

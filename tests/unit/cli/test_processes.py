@@ -14,7 +14,8 @@ from tools.testing import call
 
 WAITS = """
 import signal, time
-signal.signal(signal.SIGUSR1, lambda *_: None)
+for number in (signal.SIGUSR1, signal.SIGTERM):
+    signal.signal(number, lambda *_: None)
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -59,6 +60,17 @@ def test_a_recording_of_one_among_several_names_them_and_leaves_no_file(
         assert f"{run} (run in {tmp_path})" in err
         assert err.endswith("; name one\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_down_lists_the_clusters_that_run_and_stops_none(start, tmp_path, capsys):
+    """Who wanted to know which there are had to risk that the only one was stopped."""
+    up, run = start("quorate", "up"), start("quorate", "run")
+    assert call("down", "--list") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"{up}  up in {tmp_path}\n" in out
+    assert str(run) not in out
+    assert processes.command_line(up)
 
 
 def test_its_own_age_begins_with_the_process():

@@ -21,6 +21,7 @@ from quorate.cli.show import output
 _ENDS = " stops the cluster."
 ENDED_BY = f"Ctrl-C{_ENDS}"
 """What a cluster says when it is ready; in the background something else stops it."""
+_NOBODY = "no quorate up of yours runs here"
 _OPTION = "--background"
 _SAID_BYTES_MAX = 1 << 16
 _LOOK_S = 0.05
@@ -60,16 +61,21 @@ def _text(file: IO[bytes]) -> str:
     return os.pread(file.fileno(), _SAID_BYTES_MAX, 0).decode(errors="replace")
 
 
-def down(pid: int | None) -> int:
-    """Stop process ``pid``, or the only cluster; return the exit code."""
+def down(pid: int | None, *, lists: bool = False) -> int:
+    """Stop process ``pid``, or the only cluster; or only list all. Return the exit code."""
     if not (processes.PROC / "self").exists():
         return output.error(f"this system has no {processes.PROC}: end the process yourself")
     found = processes.of_quorate(("up",), catching=signal.SIGTERM)
+    if lists:
+        for one in found:
+            output.say(f"{one}  {processes.what(one)}")
+        if not found:
+            output.say(_NOBODY, err=True)
+        return 0
     if pid is not None and pid not in found:
         return output.error(f"process {pid} is no quorate up of yours")
     if pid is None and len(found) != 1:
-        nobody = "no quorate up of yours runs here"
-        return output.error(processes.told(found) if found else nobody)
+        return output.error(processes.told(found) if found else _NOBODY)
     chosen = found[0] if pid is None else pid
     words = processes.command_line(chosen)
     os.kill(chosen, signal.SIGTERM)
