@@ -100,7 +100,7 @@ def test_until_stops_after_a_decision_and_why_explains_the_gang_then(replay):
     code, out, _ = replay(w, "--until", "1", "--why", "large")
     assert code == 1
     assert out.splitlines()[0] == "no gang and no pod of ours is named large after decision 1"
-    assert "1 plans equal" in out.splitlines()[-1]
+    assert "1 plan equal" in out.splitlines()[-1]
     _, out, _ = replay(w, "--until", "1", "--why", "done-0")
     assert "Gang team/done (PodGroup, scheduling.x-k8s.io/v1alpha1): Starting" in out
     _, out, _ = replay(w, "--until", "9")
@@ -142,7 +142,7 @@ def test_a_gang_that_is_not_placed_now_is_named(replay):
 
     code, out, _ = replay(recorded_world(), change=without_pods)
     assert code == 1
-    assert "  gang team/done: recorded with 4 pods on 1 nodes; not placed now" in out
+    assert "  gang team/done: recorded with 4 pods on 1 node; not placed now" in out
 
 
 def test_a_gang_that_is_placed_only_now_and_evictions_and_times_are_named(replay):
@@ -152,7 +152,7 @@ def test_a_gang_that_is_placed_only_now_and_evictions_and_times_are_named(replay
         return record
 
     _, out, _ = replay(recorded_world(), change=emptied)
-    assert "  gang team/done: not placed when recorded; now with 4 pods on 1 nodes" in out
+    assert "  gang team/done: not placed when recorded; now with 4 pods on 1 node" in out
     assert "  evictions: recorded 1, now 0" in out
     assert "  next look: recorded 1.0, now 1060.0" in out
 
@@ -232,7 +232,7 @@ def test_a_defect_of_the_core_is_shown_where_it_happens(replay, monkeypatch):
     code, out, err = replay(w)
     assert code == 1
     assert "KeyError: 'a defect'" in err
-    assert "1 plans equal, 0 different, in " in out
+    assert "1 plan equal, 0 different, in " in out
     assert out.endswith("s, then failed with KeyError\n")
 
 

@@ -18,6 +18,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.scheduler import Scheduler
+from quorate.core.words.pod_words import existing
 from quorate.dialects import by_name
 from quorate.dialects.near_misses import meant_by_labels
 from quorate.shell.apis import api_words
@@ -175,7 +176,7 @@ class _Search:
 
 def _exist(one: Explanation) -> str:
     exist = one.members.exist + one.members.done
-    return f"{exist} of {one.members.needed} members exist"
+    return existing(exist, one.members.needed)
 
 
 def _pods(count: int, singular: str, plural: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, NamedTuple
 from rich.text import Text
 
 from quorate.cli.show import output
-from quorate.cli.show.lint_report import counted, report_object, understood
+from quorate.cli.show.lint_report import report_object, understood
+from quorate.core.words.counting import counted
 from quorate.lint.check import Report, check
 from quorate.lint.empty_cluster import ShapeNodesError
 from quorate.lint.finding import Finding, Severity

@@ -17,6 +17,7 @@ from quorate.cli.show import output, why_text
 from quorate.cli.show.survey_result import SurveyResult, explanations
 from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
+from quorate.core.words.counting import counted
 from quorate.shell.recording import file_format as recording
 from quorate.shell.recording.checkpoint import CheckpointError, restore
 from quorate.shell.recording.file_format import (
@@ -185,7 +186,8 @@ def _gang_difference(before: GangSummary, now: GangSummary, pods: list[str]) -> 
         return [f"gang {now.key}: attempt recorded {before.attempt}, now {now.attempt}"]
     recorded, replayed = _nodes(before), _nodes(now)
     if len(recorded) != len(replayed):
-        return [f"gang {now.key}: recorded with {len(recorded)} pods, now with {len(replayed)}"]
+        then = counted(len(recorded), "pod")
+        return [f"gang {now.key}: recorded with {then}, now with {len(replayed)}"]
     for index, (was, is_now) in enumerate(zip(recorded, replayed, strict=True)):
         if was != is_now:
             where = f"recorded {was}, now {is_now}"
@@ -194,7 +196,12 @@ def _gang_difference(before: GangSummary, now: GangSummary, pods: list[str]) -> 
 
 
 def _pods(gang: GangSummary) -> str:
-    return f"{sum(pods for _, pods in gang.nodes)} pods on {len(gang.nodes)} nodes"
+    pods = counted(sum(pods for _, pods in gang.nodes), "pod")
+    return f"{pods} on {counted(len(gang.nodes), 'node')}"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _nodes(gang: GangSummary) -> list[str]:
@@ -227,8 +234,8 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
             output.say(f"  {line}")
     code = _why(run, why) if why is not None else 0
     output.say(
-        f"replayed {run.changes:,} changes and {run.decisions:,} decisions: "
-        f"{run.equal:,} plans equal, {run.differences:,} different, "
+        f"replayed {_many(run.changes, 'change')} and {_many(run.decisions, 'decision')}: "
+        f"{_many(run.equal, 'plan')} equal, {run.differences:,} different, "
         f"in {time.monotonic() - started_s:.1f} s{failed}"
     )
     return 1 if run.differences or failed else code

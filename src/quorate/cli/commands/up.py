@@ -39,6 +39,7 @@ from quorate.cli.kubeconfig_file import KubeconfigFileError
 from quorate.cli.show import output
 from quorate.cli.show.output import say
 from quorate.core.model.quantity import counts_gpus, parse_amount
+from quorate.core.words.counting import counted
 from quorate.shapes.shape_file import ShapeError, load, nodes_of, nodes_with_gpus, presets
 from quorate.shell import app
 from quorate.shell.configuration.config import Config, ConfigError
@@ -270,10 +271,10 @@ def _counted(cluster: EmbeddedCluster) -> str:
     """Return how many nodes there are, and of which kinds: ``15 x 8 GPUs, 1 CPU node``."""
     sizes = Counter(_gpus(node) for node in cluster.api.find_all("nodes"))
     cpu_only = sizes.pop(0, 0)
-    kinds = [f"{count} x {size} GPU{'s' * (size > 1)}" for size, count in sorted(sizes.items())]
+    kinds = [f"{count} x {counted(size, 'GPU')}" for size, count in sorted(sizes.items())]
     if cpu_only:
-        kinds.append(f"{cpu_only} CPU node{'s' * (cpu_only > 1)}")
-    total = f"{cluster.node_count} node{'s' * (cluster.node_count != 1)}"
+        kinds.append(counted(cpu_only, "CPU node"))
+    total = counted(cluster.node_count, "node")
     return f"{total} ({', '.join(kinds)})" if sizes else total
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from quorate.cli.show.gang_data import API_VERSION
+from quorate.core.words.counting import counted
 from quorate.lint.check import Report
 from quorate.lint.understood import GangSeen, PodsSeen
 
@@ -47,11 +48,6 @@ def understood(report: Report) -> Iterator[str]:
     yield from lines[:LINES_MAX]
     if len(lines) > LINES_MAX:
         yield f"... and {len(lines) - LINES_MAX} more; -o json has all"
-
-
-def counted(number: int, what: str) -> str:
-    """Return ``1 pod``, ``2 pods``."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _gang(one: GangSeen) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from quorate.cli.show import output
 from quorate.cli.show.node_usage import CORDONED, NOT_READY, READY, Amount, NodeUsage, Totals
+from quorate.core.words.counting import counted
 
 _COLUMNS = ("NODE", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "PODS")
 _WIDE_COLUMNS = ("ZONE", "TAINTS")
@@ -111,21 +112,10 @@ def _legend(held: Counter[str], letters: dict[str, str], found: Sequence[NodeUsa
     nodes = Counter(name for one in found for name in one.holders)
     lines = []
     for name, letter in letters.items():
-        line = Text(letter, style=_style(letter))
-        lines.append(
-            line.append(f"  {name}: {_gpus(held[name])} on {_nodes(nodes[name])}", style="")
-        )
+        where = f"{counted(held[name], 'GPU')} on {counted(nodes[name], 'node')}"
+        lines.append(Text(letter, style=_style(letter)).append(f"  {name}: {where}", style=""))
     others = [name for name in held if name not in letters]
     if others:
-        lines.append(
-            Text(f"{_OTHER}  {len(others)} more: {_gpus(sum(held[name] for name in others))}")
-        )
+        gpus = counted(sum(held[name] for name in others), "GPU")
+        lines.append(Text(f"{_OTHER}  {len(others)} more: {gpus}"))
     return lines
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'s' * (count != 1)}"
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'s' * (count != 1)}"

@@ -42,7 +42,7 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     for blocker in explanation.blockers:
         yield f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now"
         for rule in blocker.ruled_out:
-            yield f"    {rule.nodes:>6} nodes: {rule.message}"
+            yield f"    {rule.nodes:>6} {'node: ' if rule.nodes == 1 else 'nodes:'} {rule.message}"
         if blocker.own_rule:
             yield f"    {blocker.own_rule}"
         if blocker.nearest_miss:

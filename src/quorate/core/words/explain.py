@@ -26,6 +26,7 @@ from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
 from quorate.core.rules.pods import pod_topology_spread
+from quorate.core.words.counting import counted
 from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.words.gang_facts import (
     internal_error,
@@ -223,9 +224,12 @@ class Explainer:
 
     def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
         if gang.assumed:
-            return Reason.STARTING, f"{gang.stays} of {gang.exist} members are bound"
+            members = counted(gang.exist, "member", "is", "are")
+            return Reason.STARTING, f"{gang.stays} of {members} bound"
         if gang.key.is_single:
             return Reason.NONE, "the pod has its node"
+        if gang.bound == 1:
+            return Reason.NONE, "the one member that exists has a node"
         return Reason.NONE, f"all {gang.bound} members that exist have a node"
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
@@ -376,7 +380,7 @@ class Explainer:
         if found.looked_at is not None:
             return f"{gang.waits} members wait, and of {found.looked_at} looked at {found.fit} fit"
         if not gang.need:
-            return f"{found.fit} of {gang.waits} more members fit"
+            return f"{found.fit} of {counted(gang.waits, 'more member', 'fits', 'fit')}"
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"

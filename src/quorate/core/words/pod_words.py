@@ -8,6 +8,7 @@ from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Wher
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.model import Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
+from quorate.core.words.counting import counted
 
 
 def single_words(entry: PodEntry) -> str:
@@ -44,10 +45,15 @@ def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
     return "members disagree", ""
 
 
+def existing(exist: int, needed: int) -> str:
+    """Say how many there are: ``2 of 4 members exist``, ``0 of 1 member exists``."""
+    return f"{exist} of {counted(needed, 'member', 'exists', 'exist')}"
+
+
 def exist_words(gang: GangEntry) -> list[str]:
     """Say how many members there are of those that min asks for."""
     done = gang.runs.done
-    words = [f"{gang.exist + done} of {gang.stated_min} members exist"]
+    words = [existing(gang.exist + done, gang.stated_min)]
     if done:
         words.append(f"{done} of them {'has' if done == 1 else 'have'} succeeded")
     return words

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quorate.core.model.quantity import format_amount
+from quorate.core.words.counting import counted
 from quorate.dialects import DIALECTS, PodKey, by_name
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
@@ -122,10 +123,10 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
         in_all = f", {count} in all" if len(made) > 1 else ""
         one, path = min_place(gang)
         if gang.group is not None or gang.promise is not None:
-            what = f"{gang.title} needs {least} members ({path_text(path)})"
+            what = f"{gang.title} needs {counted(least, 'member')} ({path_text(path)})"
             lower = f"lower {path[-1]} to {count}"
         else:
-            what = f"gang {gang.key.name} needs {least} members ({_min_key(gang)})"
+            what = f"gang {gang.key.name} needs {counted(least, 'member')} ({_min_key(gang)})"
             lower = f'lower that label to "{count}"'
         yield one.error(
             "min-above-replicas",
@@ -138,7 +139,7 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
 def _more(gang: Gang, least: int) -> str:
     first = gang.sources[0]
     if len(gang.sources) > 1 or not first.count_path:
-        return f"make {least} pods"
+        return f"make {counted(least, 'pod')}"
     field = str(first.count_path[-1])
     if first.object.kind == "LeaderWorkerSet" or not first.count:
         return f"raise {field} of {first.title}"
@@ -146,7 +147,7 @@ def _more(gang: Gang, least: int) -> str:
     if (
         value_at(first.object.value, first.count_path) != times
     ):  # one of several factors, as in a JobSet
-        return f"raise {field} of {first.title} until it makes {least} pods"
+        return f"raise {field} of {first.title} until it makes {counted(least, 'pod')}"
     return f"set {field} of {first.title} to {least}"
 
 

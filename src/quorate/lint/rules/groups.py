@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from quorate.core.model.policy import Policy
+from quorate.core.words.counting import counted
 from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding, Severity
@@ -170,8 +171,9 @@ def _misspelt(group: Group, manifests: Manifests) -> str:
         ):
             for key, value in pairs.items():
                 if value == name and key in source.resolution.defect:
-                    pods = "the pods" if source.count is None else f"{source.count} pods"
-                    return f"; {pods} of {source.title} carry the misspelt {place} {key}: {name}"
+                    pods = "the pods" if source.count is None else counted(source.count, "pod")
+                    carry = "carries" if source.count == 1 else "carry"
+                    return f"; {pods} of {source.title} {carry} the misspelt {place} {key}: {name}"
     return ""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from quorate.core.model import Pod
 from quorate.core.model.reasons import Explanation, Reason
+from quorate.core.words.counting import counted
 from quorate.lint.empty_cluster import (
     EmptyCluster,
     Namespaces,
@@ -73,13 +74,14 @@ def _joint(
     """Try to start the gang's min in the empty cluster."""
     one, path = min_place(gang)
     shape = manifests.options.shape_name
-    who = f"the {least} members that must start together"
+    who = "the member" if least == 1 else f"the {least} members that must start together"
     words = f"shape {shape}, empty, cannot hold {who}"
     if least > cluster.slots:
         yield one.error(
             "gang-above-shape",
             path,
-            f"{words}: its {cluster.nodes} nodes take {cluster.slots} pods in all",
+            f"{words}: its {counted(cluster.nodes, 'node', 'takes', 'take')} "
+            f"{counted(cluster.slots, 'pod')} in all",
             "lower min, or use a larger shape",
         )
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from quorate.core.words.counting import counted
 from quorate.dialects import by_name
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
@@ -52,7 +53,7 @@ def min_by_task(manifests: Manifests) -> Iterator[Finding]:
                 yield gang.group.object.error(
                     "min-task-above-replicas",
                     ("spec", "minTaskMember", task),
-                    f"task {shown(task)} needs {least} members (spec.minTaskMember), and the "
-                    f"files make {made[task]} with {task_key}: {task}",
-                    f"make {least} pods of it, or lower minTaskMember",
+                    f"task {shown(task)} needs {counted(least, 'member')} (spec.minTaskMember), "
+                    f"and the files make {made[task]} with {task_key}: {task}",
+                    f"make {counted(least, 'pod')} of it, or lower minTaskMember",
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quorate.core.words.counting import counted
 from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
@@ -103,9 +104,9 @@ def _tasks(promise: Promise) -> Iterator[Finding]:
             yield promise.object.error(
                 "workload-min-invalid",
                 ("spec", "tasks", index, "minAvailable"),
-                f"task {shown(mapping(task).get('name', index))} needs {least} pods "
+                f"task {shown(mapping(task).get('name', index))} needs {counted(least, 'pod')} "
                 f"(minAvailable), and makes {count or 0}",
-                f"make {least} replicas of it, or lower its minAvailable",
+                f"make {counted(least, 'replica')} of it, or lower its minAvailable",
             )
 
 

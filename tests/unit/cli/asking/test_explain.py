@@ -61,7 +61,7 @@ def test_gangs_wide_says_more_of_each(quorate):
     head, *rows = out.splitlines()
     assert head.split()[6:] == ["API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY"]
     assert rows[0].split()[6:11] == ["x-k8s", "1", "0", "quorate", "-"]
-    assert rows[0].endswith("   all 1 members that exist have a node")
+    assert rows[0].endswith("   the one member that exists has a node")
 
 
 def test_json_and_yaml_hold_the_same(quorate):

@@ -126,7 +126,7 @@ def test_an_object_of_another_namespace_is_told_from_both_sides(why):
     assert hint == "make pods and object in one namespace, other or team"
     message, _ = why("other/astray")
     assert message == (
-        "0 of 1 members exist; 1 pod names it in namespace team, and a gang is of one namespace"
+        "0 of 1 member exists; 1 pod names it in namespace team, and a gang is of one namespace"
     )
 
 
