@@ -34,7 +34,7 @@ def test_why_says_the_sentence_the_facts_and_the_remedy(waiting):
     assert "members   6 needed, 6 exist, 0 bound, 0 running" in lines
     assert "pods like train-0: 4 of 6 fit now" in lines
     assert "2 nodes: Insufficient cpu" in lines
-    assert any(line.startswith("nearest miss: node ") for line in lines)
+    assert any(line.startswith("hint      free or add room: node ") for line in lines)
     assert any(line.startswith("hint      free or add room") for line in lines)
 
 

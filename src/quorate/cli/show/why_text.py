@@ -45,9 +45,9 @@ def _facts(explanation: Explanation) -> Iterator[str]:
             yield f"    {rule.nodes:>6} {'node: ' if rule.nodes == 1 else 'nodes:'} {rule.message}"
         if blocker.own_rule:
             yield f"    {blocker.own_rule}"
-        if blocker.nearest_miss:
+        if blocker.nearest_miss and blocker.nearest_miss not in explanation.hint:
             yield f"    nearest miss: {blocker.nearest_miss}"
-        if blocker.hint:
+        if blocker.hint and blocker.hint not in explanation.hint:
             yield f"    hint: {blocker.hint}"
     if explanation.held:
         yield f"  held      {explanation.held}"

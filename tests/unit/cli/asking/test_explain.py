@@ -83,7 +83,9 @@ def test_why_has_the_sentence_the_facts_and_the_remedy(quorate):
     )
     assert "4 members must start together and 1 fit" in lines[1]
     assert "members   4 needed, 4 exist, 0 bound, 0 running" in lines
-    assert any(line.startswith("hint      free or add room") for line in lines)
+    (hint,) = (line for line in lines if line.startswith("hint      free or add room: node "))
+    miss = hint.partition(": ")[2]
+    assert [line for line in lines if line.endswith(miss)] == [hint], "it was said twice"
     assert not any(line.startswith("pod  ") for line in lines)
 
 
