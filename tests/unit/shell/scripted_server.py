@@ -1,4 +1,4 @@
-"""A scripted API server over real HTTP, for the tests of ``shell.kube`` and of ``leader``."""
+"""A scripted API server over real HTTP, for the tests of ``shell.kube`` and of ``shell.lease``."""
 
 import asyncio
 import json

@@ -1,11 +1,11 @@
 """The HTTP client of the API server. In: paths and bodies. Out: bytes, or an ``ApiError``.
 
-Called by ``watching`` and ``leader`` here, and by the shell's watch, commit and report. Nothing is
+Called by ``reflector`` here, and by the shell's lease, watch, commit and report. Nothing is
 retried in this layer: whether a second try is safe, and when, is the caller's to know.
 
-Three ways out, so that none waits behind another: writes go through ``fast.ConnectionPool``, reads
+Three ways out, so that none waits behind another: writes go through ``pool.ConnectionPool``, reads
 through a few connections of aiohttp, and each stream has a connection of its own. Writes queue in
-order, so whoever must never wait behind a thousand binds (``leader``) takes a client of its own.
+order, so whoever must never wait behind a thousand binds (``elector``) takes a client of its own.
 Bodies are never compressed: the API server's CPU is the scarcest of all.
 """
 

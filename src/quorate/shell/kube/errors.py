@@ -1,6 +1,6 @@
 """What can go wrong between us and the API server, as types. In: status and body. Out: an error.
 
-Raised by ``client`` and ``watching``; caught by everyone who calls them. No other exception of the
+Raised by ``client`` and ``reflector``; caught by everyone who calls them. No other exception of the
 network or of HTTP leaves ``shell.kube``: the cause is chained, never shown instead.
 """
 

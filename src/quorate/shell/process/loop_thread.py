@@ -1,7 +1,7 @@
 """One coroutine in a thread of its own, with an event loop of its own.
 
 In: a coroutine function. Out: when it has ended, and how. Used where work has to go on while the
-core's loop is busy (``lease_thread``). The thread is a daemon: it never keeps the process alive.
+core's loop is busy (``lease.thread``). The thread is a daemon: it never keeps the process alive.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long binds take, and how many are under way. In: plans, and outcomes. Out: metrics.
 
-Called by ``app`` and ``outcomes``. The time of a bind runs from the plan to the API server's
+Called by ``app`` and ``bind_outcomes``. The time of a bind runs from the plan to the API server's
 answer: its wait for a connection, its tries and its devices are part of it.
 """
 

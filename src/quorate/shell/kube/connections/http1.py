@@ -1,6 +1,6 @@
 """HTTP/1.1 responses from bytes, without I/O. In: bytes, split anywhere. Out: whole responses.
 
-Used by ``fast`` for the answers to small writes. httptools (llhttp, the parser of Node.js) reads;
+Used by ``pool`` for the answers to small writes. httptools (llhttp, the parser of Node.js) reads;
 here it is made strict where leniency is a risk: a response that leaves any doubt about where it
 ends is malformed, because on a connection that is used again the next request would get the rest
 of it as its answer (RFC 9112, sections 2.2, 5 and 6).

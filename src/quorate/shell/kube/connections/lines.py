@@ -1,6 +1,6 @@
 """Lines of a stream. In: chunks of bytes, cut anywhere. Out: whole lines, each of bounded length.
 
-Called by ``watching``: each line of a watch is an event.
+Called by ``reflector``: each line of a watch is an event.
 """
 
 from typing import Final

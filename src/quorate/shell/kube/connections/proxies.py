@@ -1,6 +1,6 @@
 """Proxies, as kubectl uses them. In: a server's URL and the environment. Out: a proxy, a tunnel.
 
-``credentials`` asks which proxy there is, ``fast`` goes through it. The rules of NO_PROXY are those
+``credentials`` asks which proxy there is, ``pool`` goes through it. The rules of NO_PROXY are those
 of Go's ``httpproxy``: kubectl and quorate must not go different ways from one shell.
 """
 

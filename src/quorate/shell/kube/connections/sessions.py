@@ -1,6 +1,6 @@
 """How we use aiohttp: sessions that close all, bodies with a limit, and writes of a leader only.
 
-Used by ``client`` for reads, streams, and writes by a way that ``fast`` does not know.
+Used by ``client`` for reads, streams, and writes by a way that ``pool`` does not know.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a reflector tells of a resource: lists, changes, and how it gets on with the API server.
 
-Made by ``watching``; taken by the shell's watch stage. Objects are raw bytes.
+Made by ``reflector``; taken by the shell's watch stage. Objects are raw bytes.
 """
 
 import msgspec

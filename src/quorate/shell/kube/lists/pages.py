@@ -1,6 +1,6 @@
 """Reads a whole list, page by page. In: a path. Out: its objects, some at a time, and a version.
 
-Called by ``watching``. A page's bytes are dropped once its objects were handed on, and the loop
+Called by ``reflector``. A page's bytes are dropped once its objects were handed on, and the loop
 has its turn after each slice, so that neither memory nor a pause grows with the list. The next page
 is asked for before this one's objects are handed on: the server makes one while we read the other.
 
