@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey, Pod
+from quorate.core.words.counting import counted
 from quorate.shell.report.reservations import object_of
 
 STARTED = "GangStarted"
@@ -47,7 +48,8 @@ class Starts:
         member = next((entry.pod for entry in gang.members.values() if entry.node), None)
         if bound < least or regarding is None or member is None:
             return None
-        note = f"{gang.bound} of {len(gang.members)} members have a node; {least} had to start"
+        of_all = counted(len(gang.members), "member", "has", "have")
+        note = f"{gang.bound} of {of_all} a node; {least} had to start"
         return StartEvent(member, f"{note} together" if least > 1 else note, regarding)
 
     def forget(self, key: GangKey) -> None:
