@@ -18,6 +18,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.scheduler import Scheduler
+from quorate.core.words.counting import counted
 from quorate.core.words.pod_words import existing
 from quorate.dialects import by_name
 from quorate.dialects.near_misses import meant_by_labels
@@ -79,7 +80,7 @@ class _Search:
             return None
         named = _names(entry.pod.scheduler for entry in others)
         return _Said(
-            f"{_exist(one)}; {_pods(len(others), 'waits', 'wait')} for another scheduler: "
+            f"{_exist(one)}; {counted(len(others), 'pod', 'waits', 'wait')} for another scheduler: "
             f"schedulerName is {named}",
             f"set schedulerName: {self._ours} in the template of {_owner(others)}",
         )
@@ -95,7 +96,7 @@ class _Search:
         names = _names(entry.pod.scheduler for entry in foreign)
         more = f"; schedulerName is {names}" if foreign else ""
         also = f", and schedulerName: {self._ours}" if foreign else ""
-        carry = _pods(len(strays), "carries", "carry")
+        carry = counted(len(strays), "pod", "carries", "carry")
         return _Said(
             f"{_exist(one)}; {carry} the misspelt {spelt}: {one.key.name}{more}",
             f"use {dialect.member_key}: {one.key.name}{also} in the template of "
@@ -125,20 +126,19 @@ class _Search:
         ]
         there = [k for k in waiting if k.name == key.name and k.dialect == key.dialect]
         if there:
-            place, count = there[0].namespace, len(self._gangs[there[0]].members)
+            place = there[0].namespace
+            names = counted(len(self._gangs[there[0]].members), "pod", "names", "name")
             return _Said(
-                f"{_exist(one)}; {_pods(count, 'names', 'name')} it in namespace {place}, and a "
-                "gang is of one namespace",
+                f"{_exist(one)}; {names} it in namespace {place}, and a gang is of one namespace",
                 f"make pods and object in one namespace, {place} or {key.namespace}",
             )
         here = {k.name: k for k in waiting if k[:2] == key[:2]}
         close = difflib.get_close_matches(key.name, sorted(here), n=1)
         if not close:
             return None
-        count = len(self._gangs[here[close[0]]].members)
+        names = counted(len(self._gangs[here[close[0]]].members), "pod", "names", "name")
         return _Said(
-            f"{_exist(one)}; {_pods(count, 'names', 'name')} {close[0]}, which does not exist: did "
-            "they mean this one?",
+            f"{_exist(one)}; {names} {close[0]}, which does not exist: did they mean this one?",
             f"correct the name in the pods' template, or rename {key.name}",
         )
 
@@ -179,14 +179,10 @@ def _exist(one: Explanation) -> str:
     return existing(exist, one.members.needed)
 
 
-def _pods(count: int, singular: str, plural: str) -> str:
-    return f"1 pod {singular}" if count == 1 else f"{count} pods {plural}"
-
-
 def _names(names: Iterable[str]) -> str:
-    counted = [name for name, _ in Counter(names).most_common()]
-    more = f" and {len(counted) - _NAMED_MAX} more" if len(counted) > _NAMED_MAX else ""
-    return f"{', '.join(counted[:_NAMED_MAX])}{more}"
+    most = [name for name, _ in Counter(names).most_common()]
+    more = f" and {len(most) - _NAMED_MAX} more" if len(most) > _NAMED_MAX else ""
+    return f"{', '.join(most[:_NAMED_MAX])}{more}"
 
 
 def _owner(entries: Iterable[PodEntry]) -> str:

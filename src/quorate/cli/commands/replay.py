@@ -200,10 +200,6 @@ def _pods(gang: GangSummary) -> str:
     return f"{pods} on {counted(len(gang.nodes), 'node')}"
 
 
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def _nodes(gang: GangSummary) -> list[str]:
     return [node for node, pods in gang.nodes for _ in range(pods)]
 
@@ -234,8 +230,8 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
             output.say(f"  {line}")
     code = _why(run, why) if why is not None else 0
     output.say(
-        f"replayed {_many(run.changes, 'change')} and {_many(run.decisions, 'decision')}: "
-        f"{_many(run.equal, 'plan')} equal, {run.differences:,} different, "
+        f"replayed {counted(run.changes, 'change')} and {counted(run.decisions, 'decision')}: "
+        f"{counted(run.equal, 'plan')} equal, {run.differences:,} different, "
         f"in {time.monotonic() - started_s:.1f} s{failed}"
     )
     return 1 if run.differences or failed else code
