@@ -41,10 +41,10 @@ def up(words: Sequence[str]) -> int:
             start_new_session=True,
         )
         deadline_s = time.monotonic() + _START_S_MAX
-        said = ""
-        while ENDED_BY not in said and process.poll() is None and time.monotonic() < deadline_s:
+        while process.poll() is None and time.monotonic() < deadline_s:
+            if ENDED_BY in _text(said_to):
+                break
             time.sleep(_LOOK_S)
-            said = _text(said_to)
         said = _text(said_to)
     if process.poll() is not None:
         return output.error(said.removeprefix("Error: ") or "the cluster ended as it started")
