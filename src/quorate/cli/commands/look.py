@@ -121,13 +121,13 @@ class _Look(NamedTuple):
     async def result(self, scheduler: Scheduler, say: Callable[[str], object]) -> SurveyResult:
         """Explain the chosen gangs; what only adds to that is left out when it takes too long."""
         keys = self.choose(scheduler, self.where)
-        say(f"asking for the owners of {counted(len(keys), 'gang')}")
+        say(f"asking for the owners of {counted(len(keys), 'gang', form=',')}")
         now_s = self.clock.now_s()
         await self._in_time(add_owners(self.client, scheduler, keys, now_s))
         election = self.config.leader_election
         asked = leader(self.client, election.namespace, election.name)
         leads = await self._in_time(asked) or Leader(None)
-        say(f"explaining {counted(len(keys), 'gang')}")
+        say(f"explaining {counted(len(keys), 'gang', form=',')}")
         found = explanations(scheduler, keys, now_s)
         if leads.holder != "":  # the reservations of a leader end with it
             more = with_reservations(self.client, scheduler, found, now_s)

@@ -230,8 +230,9 @@ def replay(path: Path, until: int | None, why: str | None) -> int:
             output.say(f"  {line}")
     code = _why(run, why) if why is not None else 0
     output.say(
-        f"replayed {counted(run.changes, 'change')} and {counted(run.decisions, 'decision')}: "
-        f"{counted(run.equal, 'plan')} equal, {run.differences:,} different, "
+        f"replayed {counted(run.changes, 'change', form=',')} and "
+        f"{counted(run.decisions, 'decision', form=',')}: "
+        f"{counted(run.equal, 'plan', form=',')} equal, {run.differences:,} different, "
         f"in {time.monotonic() - started_s:.1f} s{failed}"
     )
     return 1 if run.differences or failed else code

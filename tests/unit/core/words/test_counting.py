@@ -16,3 +16,8 @@ from quorate.core.words.counting import counted
 def test_one_is_one(number, bare, with_verb):
     assert counted(number, "node") == bare
     assert counted(number, "node", "takes", "take") == with_verb
+
+
+def test_many_are_read_more_easily_with_marks_where_these_are_asked_for():
+    assert counted(2147483647, "node") == "2147483647 nodes"
+    assert counted(8214, "change", form=",") == "8,214 changes"
