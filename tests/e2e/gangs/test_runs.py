@@ -88,11 +88,10 @@ def test_the_last_worker_that_is_evicted_is_replaced_alone(world):
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
     world.cluster.api("POST", f"{world.path('pods', name)}/eviction", eviction)
 
-    def replaced() -> bool:
-        return name not in [one["metadata"]["name"] for one in running(world, "tune")]
+    def replacement() -> list[dict]:
+        return [pod for pod in running(world, "tune") if pod["metadata"]["name"] != name]
 
-    wait_for(lambda: running(world, "tune") and replaced(), "the replacement runs")
-    [again] = running(world, "tune")
+    [again] = wait_for(replacement, "the replacement runs")
     assert again["spec"]["nodeName"] != last["spec"]["nodeName"]
 
 
