@@ -108,7 +108,10 @@ class App:
         self._loop = self._make_loop()
         self._feed = self._make_feed(chance)
         self._leadership = self._make_leadership(connect)
-        self._writer = Writer(self._reads, may_write=self._may_write, clock=steady, chance=chance)
+        note = self.scheduler.note_defect
+        self._writer = Writer(
+            self._reads, may_write=self._may_write, clock=steady, note=note, chance=chance
+        )
         self._binder = Binder(
             self._binds,
             concurrency=config.bind_concurrency,
@@ -116,6 +119,7 @@ class App:
             may_bind=self._may_write,
             may_complete=self._may_complete,
             clock=steady,
+            note=note,
         )
         self._device_claims = DeviceClaims(
             self._writer,
@@ -126,7 +130,7 @@ class App:
         )
         self._volume_claims = VolumeClaims(self._writer, on_change=self._loop.put, clock=steady)
         self._evictor = Evictor(self._writer)
-        self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock)
+        self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock, note=note)
         self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
         self._reporter = Reporter(
             self._writer,
@@ -156,6 +160,7 @@ class App:
             on_object=self._on_object,
             clock=self._clock,
             chance=chance,
+            note=self.scheduler.note_defect,
         )
 
     def _make_loop(self) -> Loop:
@@ -180,6 +185,7 @@ class App:
             volume_claims=self._volume_claims,
             preemptor=self._preemptor,
             evictor=self._evictor,
+            on_change=self._loop.put,
         )
 
     def _make_gauges(self) -> Gauges:
@@ -188,6 +194,7 @@ class App:
             self._feed,
             self.scheduler,
             self.recorder,
+            self.incidents,
             self._self_check,
             self._steady,
             may_write=self._may_write,

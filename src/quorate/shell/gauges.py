@@ -1,4 +1,4 @@
-"""Gauges that are copied once a second from what other parts count. Run by ``app``."""
+"""Once a second: gauges copied from what other parts count, and incidents told. Run by ``app``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from quorate.core.scheduler import Scheduler
 from quorate.shell.process.clock import SteadyClock
+from quorate.shell.process.contained import contained
 from quorate.shell.recording.recorder import Recorder
+from quorate.shell.report.incidents import Incidents
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.watch.feed import Feed
@@ -25,6 +27,7 @@ class Gauges:
         feed: Feed,
         scheduler: Scheduler,
         recorder: Recorder,
+        incidents: Incidents,
         self_check: SelfCheck,
         clock: SteadyClock,
         *,
@@ -34,6 +37,7 @@ class Gauges:
         self._feed = feed
         self._scheduler = scheduler
         self._recorder = recorder
+        self._incidents = incidents
         self._self_check = self_check
         self._clock = clock
         self._may_write = may_write
@@ -43,18 +47,24 @@ class Gauges:
         """Set the gauges once a second until cancelled."""
         while True:
             await asyncio.sleep(_EVERY_S)
-            self._show_watches()
-            self._show_core()
-            self._metrics.recorder_bytes.set(self._recorder.size_bytes)
-            since_s: list[float] = []
-            if self._may_write():
-                self._self_check.look()
-                since_s = [
-                    reservation.since_s
-                    for reservation in self._scheduler.cluster.reservations
-                    if reservation.since_s
-                ]
-            self._metrics.show_holds(since_s, self._clock.now_s())
+            with contained(self._scheduler.note_defect, "report", "gauges"):
+                self._show()
+            with contained(self._scheduler.note_defect, "report", "incidents"):
+                self._incidents.report(self._scheduler.incidents())
+
+    def _show(self) -> None:
+        self._show_watches()
+        self._show_core()
+        self._metrics.recorder_bytes.set(self._recorder.size_bytes)
+        since_s: list[float] = []
+        if self._may_write():
+            self._self_check.look()
+            since_s = [
+                reservation.since_s
+                for reservation in self._scheduler.cluster.reservations
+                if reservation.since_s
+            ]
+        self._metrics.show_holds(since_s, self._clock.now_s())
 
     def _show_watches(self) -> None:
         feed, metrics = self._feed, self._metrics

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 
 import structlog
 
@@ -18,6 +19,7 @@ from quorate.core.model.changes import AnyChange, BindFailed
 from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
 from quorate.shell.process.clock import Clock, SteadyClock
+from quorate.shell.process.contained import contained
 from quorate.shell.process.heartbeat import Heartbeat
 from quorate.shell.process.memory import YoungCollector
 from quorate.shell.recording.recorder import Recorder
@@ -119,10 +121,13 @@ class Loop:
             if not may_decide():  # the lease may be lost by now
                 wake_at_s = self._steady.now_s() + _LOOK_AGAIN_S
                 continue
-            ready()
+            with self._contained("observe", "before a decision"):
+                ready()
             plan, is_sound = self._decide()
-            commit(plan)
-            touch(plan.touched)
+            with self._contained("commit", "a plan"):
+                commit(plan)
+            with self._contained("report", "touched gangs"):
+                touch(plan.touched)
             wake_at_s = plan.wake_at_s if is_sound else self._steady.now_s()
 
     async def _wait_for_news(self, until_s: float | None) -> None:
@@ -157,7 +162,8 @@ class Loop:
             batch = changes[start : start + _SLICE_CHANGES_MAX]
             await self._take_checkpoint()
             for observer in observers:
-                observer(batch)
+                with self._contained("observe", observer.__qualname__):
+                    observer(batch)
             self._heartbeat.beat()
             self._scheduler.observe(batch)
             if self._failures_observed < self._failures_put:
@@ -172,6 +178,9 @@ class Loop:
             self._heartbeat.beat()
             await asyncio.sleep(0)
 
+    def _contained(self, stage: str, about: str) -> AbstractContextManager[None]:
+        return contained(self._scheduler.note_defect, stage, about)
+
     def _decide(self) -> tuple[Plan, bool]:
         """Return what to do, verified, and whether all of the plan passed verification."""
         with self._metrics.decide_s.time():
@@ -183,7 +192,8 @@ class Loop:
             plan, problems = self._scheduler.verified(plan)
             self._recorder.verified(plan, problems)
         self._metrics.cycles.inc()
-        self._incidents.report(self._scheduler.incidents())
+        with self._contained("report", "incidents"):
+            self._incidents.report(self._scheduler.incidents())
         for problem in problems:
             self._metrics.unverified.inc()
             log.error("a plan failed verification and was not sent", problem=problem)

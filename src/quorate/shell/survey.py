@@ -104,6 +104,7 @@ async def observing(
         on_object=lambda _key: None,
         clock=clock,
         chance=random.Random(0).random,
+        note=lambda *_defect: None,  # the object is left out, as one that cannot be read
         fair_try_s=math.inf,  # what this user may not list, the scheduler may
     )
     watching = asyncio.create_task(feed.run())

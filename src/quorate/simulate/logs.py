@@ -28,7 +28,7 @@ class _Log:
     def take(self, _: object, level: str, words: Words) -> Words:
         """Take one entry; nothing is printed."""
         if level == "error" and words.get("event") not in _EXPECTED:
-            problem = words.get("problem") or words.get("exc_info") or ""
+            problem = words.get("problem") or words.get("error") or words.get("exc_info") or ""
             self.errors.append(f"{words.get('event')}: {problem}")
         if self.to is not None:
             self.to(level, words)

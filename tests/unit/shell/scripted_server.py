@@ -49,7 +49,12 @@ def credentials_for(url: str, ca_path: str | None = None) -> Credentials:
 
 def writer_of(client: KubeClient, may_write: Callable[[], bool] = lambda: True) -> Writer:
     """A writer whose time stands still, and that draws no chance."""
-    return Writer(client, may_write=may_write, clock=ManualClock())
+    return Writer(client, may_write=may_write, clock=ManualClock(), note=no_defect)
+
+
+def no_defect(stage: str, about: str, error: Exception) -> None:
+    """Fail: a test that expects no defect meets one."""
+    raise AssertionError(f"{stage}: {about}") from error
 
 
 class ScriptedServer:

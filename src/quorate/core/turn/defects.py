@@ -19,8 +19,11 @@ from quorate.core.model.changes import Change
 from quorate.core.model.devices import ClaimSpec
 from quorate.core.model.reasons import Reason
 
-STAGES = ("observe", "decide", "apply", "verify", "explain", "rebuild")
-"""The stages in which a defect may be met."""
+STAGES = (
+    *("observe", "decide", "apply", "verify", "explain", "rebuild"),
+    *("watch", "commit", "report"),
+)
+"""The stages in which a defect may be met: those of the core, then those of the shell."""
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ from quorate.shell.kube.objects import PodObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import TRANSIENT, Backoff
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import Note, contained, words_of
 
 log = structlog.get_logger(__name__)
 
@@ -75,6 +76,7 @@ class Binder:
         may_bind: Callable[[], bool],
         may_complete: Callable[[GangBinds, str], Awaitable[bool]],
         clock: Clock,
+        note: Note,
     ) -> None:
         self._client = client
         self._concurrency = concurrency
@@ -82,6 +84,7 @@ class Binder:
         self._may_bind = may_bind
         self._may_complete = may_complete
         self._clock = clock
+        self._note = note
         self._jobs: deque[_Job] = deque()
         self._attempts: dict[str, _Attempt] = {}
         self._workers: set[asyncio.Task[None]] = set()
@@ -170,9 +173,21 @@ class Binder:
             job = self._jobs.popleft()
             if not self._may_bind():
                 continue  # a successor decides about this pod, from what it finds
-            outcome = await self._bind(job)
+            outcome = await self._outcome(job)
             if outcome is not None:
                 self._settled(job, outcome)
+
+    async def _outcome(self, job: _Job) -> PodBound | BindFailed | None:
+        """Bind one pod, and have an outcome also where that meets a defect of ours."""
+        bind, about = job.bind, f"pod {job.bind.namespace}/{job.bind.name}"
+        try:
+            return await self._bind(job)
+        except Exception as error:
+            self._note("commit", about, error)
+            words = words_of(error)
+        with contained(self._note, "commit", about):
+            return await self._read_back(bind, words, BindFailure.REFUSED)
+        return BindFailed(bind.uid, bind.node, BindFailure.TIMEOUT, words)
 
     async def _bind(self, job: _Job) -> PodBound | BindFailed | None:
         """Bind one pod.

@@ -23,14 +23,21 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 import structlog
 
 from quorate.core.model.changes import BindFailed, BindFailure
-from quorate.core.model.devices import Allocation, GivenDevice
 from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
 from quorate.core.model.policy import LATE_S
+from quorate.shell.commit.claim_wire import (
+    CLAIM,
+    allocation_body,
+    is_same,
+    true_conditions,
+    without_finalizer,
+)
 from quorate.shell.commit.extended_resource_claims import (
     FINALIZER,
     ClaimError,
@@ -40,9 +47,9 @@ from quorate.shell.commit.extended_resource_claims import (
     name_in_pod,
 )
 from quorate.shell.kube.errors import ApiError, NotFound, ServerError, Unreachable
-from quorate.shell.kube.objects import Condition, Metadata
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import words_of
 
 log = structlog.get_logger(__name__)
 
@@ -50,41 +57,11 @@ BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _GIVE = Rule(Priority.CLAIM, again_after_conflict=True)
 _WITHDRAW = Rule(Priority.CLAIM, again_after_conflict=True, again_after_refusal=True)
+_READ = Rule(Priority.CLAIM)
 _TAKE_BACK = Rule(Priority.CLAIM, tries_max=1)
 _POLL_S = 5.0
-
-
-class _Result(msgspec.Struct):
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    conditions: list[Condition] | None = None
-    """Only of a device's status."""
-
-
-class _Devices(msgspec.Struct):
-    results: list[_Result] | None = None
-
-
-class _Allocation(msgspec.Struct):
-    devices: _Devices = msgspec.field(default_factory=_Devices)
-
-
-class _ClaimStatus(msgspec.Struct):
-    allocation: _Allocation | None = None
-    devices: list[_Result] | None = None
-
-
-class _Metadata(Metadata):
-    finalizers: list[str] | None = None
-
-
-class _Claim(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
-
-
-_CLAIM = msgspec.json.Decoder(_Claim)
+_KNOWN = (ClaimError, ApiError, msgspec.DecodeError)
+"""What may be wrong with a claim; all else is a defect of ours."""
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +94,7 @@ class DeviceClaims:
         self._on_change = on_change
         self._on_written = on_written
         self._clock = clock
-        self._writes = Background()
+        self._writes = Background(writer.note)
         self._taken_back: dict[str, str] = {}
         """By claim's uid, the version at which its devices were last taken back."""
         self._may_arrive: dict[str, str] = {}
@@ -177,8 +154,14 @@ class DeviceClaims:
             try:
                 await self._write(give, binds, gang.deadline_s)
                 await self._until_ready(give)
-            except (ClaimError, ApiError, msgspec.DecodeError) as error:
-                text = f"claim {give.namespace}/{give.claim}: {error}"
+            except Exception as error:
+                about, is_ours = (
+                    f"claim {give.namespace}/{give.claim}",
+                    not isinstance(error, _KNOWN),
+                )
+                if is_ours:
+                    self._writer.note("commit", about, error)
+                text = f"{about}: {words_of(error) if is_ours else error}"
                 problems.update(dict.fromkeys((bind.uid for bind in binds), text))
 
         await asyncio.gather(*(write(*one) for one in users.values()))
@@ -224,18 +207,18 @@ class DeviceClaims:
         # The answer to this is the claim as it is now.
         body: dict[str, object] = {"metadata": {"uid": give.uid, "finalizers": [FINALIZER]}}
         path = claim_path(give.namespace, give.claim)
-        claim = _CLAIM.decode(await self._patch(path, body))
+        claim = CLAIM.decode(await self._patch(path, body))
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError("it is being deleted")
         if claim.metadata.resource_version == self._may_arrive.get(claim.metadata.uid):
-            await self._patch(path, _without_finalizer(claim))
-            claim = _CLAIM.decode(await self._patch(path, body))
+            await self._patch(path, without_finalizer(claim))
+            claim = CLAIM.decode(await self._patch(path, body))
         if claim.status.allocation is None:
             now = datetime.fromtimestamp(self._clock.now_s(), UTC)
             status["allocation"] = allocation_body(give.allocation) | {
                 "allocationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")
             }
-        elif not _is_same(claim.status.allocation, give.allocation):
+        elif not is_same(claim.status.allocation, give.allocation):
             raise ClaimError("it got other devices meanwhile")
         version = claim.metadata.resource_version
         body = {"metadata": {"uid": give.uid, "resourceVersion": version}, "status": status}
@@ -252,13 +235,13 @@ class DeviceClaims:
 
         async def send() -> bytes:
             raw = await self._writer.get(path)
-            claim = _CLAIM.decode(raw)
+            claim = CLAIM.decode(raw)
             if give.uid and give.uid != claim.metadata.uid:
                 return raw  # ours is gone
             if claim.status.allocation is not None:
                 self._on_written(raw)
             elif FINALIZER in (claim.metadata.finalizers or ()):
-                return await self._writer.patch(path, _without_finalizer(claim), "strategic")
+                return await self._writer.patch(path, without_finalizer(claim), "strategic")
             return raw
 
         async def is_over(error: ApiError) -> End | None:
@@ -281,8 +264,11 @@ class DeviceClaims:
         waiting = [one for one in give.allocation.devices if one.binding_conditions]
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S
         while waiting and self._writer.may_write():
-            claim = _CLAIM.decode(await self._writer.get(claim_path(give.namespace, give.claim)))
-            true = _true_conditions(claim)
+            path = claim_path(give.namespace, give.claim)
+            outcome = await self._writer.write(partial(self._writer.get, path), _READ)
+            if outcome.end is not End.DONE:
+                raise outcome.error or ClaimError(outcome.problem)
+            true = true_conditions(CLAIM.decode(outcome.body))
             for one in waiting:
                 failed = true.get(tuple(one.device), set()) & set(one.binding_failures)
                 if failed:
@@ -316,78 +302,3 @@ class DeviceClaims:
             self._taken_back.pop(claim.uid, None)
         elif self._may_arrive.get(claim.uid) == claim.version:
             del self._may_arrive[claim.uid]
-
-
-def _without_finalizer(claim: _Claim) -> dict[str, object]:
-    """Return a change that makes all that carries the claim's version too old."""
-    metadata = {
-        "uid": claim.metadata.uid,
-        "resourceVersion": claim.metadata.resource_version,
-        "$deleteFromPrimitiveList/finalizers": [FINALIZER],
-    }
-    return {"metadata": metadata}
-
-
-def allocation_body(given: Allocation) -> dict[str, object]:
-    """Return an allocation as the API writes it."""
-    devices: dict[str, object] = {"results": [_result(one) for one in given.devices]}
-    if given.config:
-        devices["config"] = [
-            {"source": one.source}
-            | ({"requests": list(one.requests)} if one.requests else {})
-            | ({"opaque": msgspec.Raw(one.text.encode())} if one.text else {})
-            for one in given.config
-        ]
-    body: dict[str, object] = {"devices": devices}
-    if given.nodes is not None:
-        body["nodeSelector"] = {
-            "nodeSelectorTerms": [
-                {
-                    key: [
-                        {"key": r.key, "operator": r.operator}
-                        | ({"values": list(r.values)} if r.values else {})
-                        for r in found
-                    ]
-                    for key, found in (
-                        ("matchExpressions", term.expressions),
-                        ("matchFields", term.fields),
-                    )
-                    if found
-                }
-                for term in given.nodes
-            ]
-        }
-    return body
-
-
-def _result(one: GivenDevice) -> dict[str, object]:
-    driver, pool, device = one.device
-    found: dict[str, object] = {
-        "request": one.request,
-        "driver": driver,
-        "pool": pool,
-        "device": device,
-    }
-    optional = {
-        "adminAccess": one.admin,
-        "shareID": one.share_id,
-        "consumedCapacity": dict(one.consumed),
-        "bindingConditions": list(one.binding_conditions),
-        "bindingFailureConditions": list(one.binding_failures),
-        "tolerations": msgspec.Raw(one.tolerations_text.encode()) if one.tolerations_text else None,
-    }
-    return found | {key: value for key, value in optional.items() if value}
-
-
-def _is_same(found: _Allocation, given: Allocation) -> bool:
-    devices = [(one.driver, one.pool, one.device) for one in found.devices.results or ()]
-    return devices == [tuple(one.device) for one in given.devices]
-
-
-def _true_conditions(claim: _Claim) -> dict[tuple[str, ...], set[str]]:
-    return {
-        (one.driver, one.pool, one.device): {
-            condition.type for condition in one.conditions or () if condition.status == "True"
-        }
-        for one in claim.status.devices or ()
-    }

@@ -38,7 +38,7 @@ class Evictor:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self.writes = Background()
+        self.writes = Background(writer.note)
         self._untried: set[str] = set()
         self.idle = asyncio.Event()
         """Set while every eviction has had an answer. Reports wait for it, but not for an eviction
@@ -50,7 +50,7 @@ class Evictor:
         for eviction in evictions:
             self._untried.add(eviction.uid)
             self.idle.clear()
-            self.writes.start(self._evict(eviction))
+            self.writes.start(self._evict_for_sure(eviction))
 
     def _tried(self, uid: str) -> None:
         self._untried.discard(uid)
@@ -60,6 +60,17 @@ class Evictor:
     async def close(self) -> None:
         """Cancel what is under way. The next leader finds the pods as they are."""
         await self.writes.close()
+
+    async def _evict_for_sure(self, eviction: Eviction) -> None:
+        """Evict, and begin anew after a defect of ours: the core waits for the pod to go."""
+        while self._writer.may_write():
+            try:
+                await self._evict(eviction)
+            except Exception as error:
+                self._writer.note("commit", f"pod {eviction.namespace}/{eviction.name}", error)
+                await asyncio.sleep(_EVICTION.retry_s_max)
+            else:
+                return
 
     async def _evict(self, eviction: Eviction) -> None:
         body = {

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import msgspec
 import structlog
 
 from quorate.core.model.changes import PreemptionFailed
@@ -21,16 +22,27 @@ from quorate.shell.kube.errors import ApiError, Forbidden
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Send, Writer
 from quorate.shell.process.clock import SteadyClock
+from quorate.shell.process.contained import words_of
 
 log = structlog.get_logger(__name__)
 
 _PREEMPTION = Rule(Priority.PREEMPTION, tries_max=5, retry_s_min=0.2)
-_NO_RIGHT = 'cannot delete resource "pods"'
-"""What RBAC says; an admission webhook that refuses says something else."""
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 NOT_GRANTED = (
     "quorate may not delete pods, so that it can preempt none: grant it with"
     " quorate manifests --preemption --only rbac | kubectl apply -f -"
 )
+
+
+class _Verdict(msgspec.Struct):
+    allowed: bool
+
+
+class _Review(msgspec.Struct):
+    status: _Verdict
+
+
+_REVIEW = msgspec.json.Decoder(_Review)
 
 
 class Preemptor:
@@ -51,18 +63,28 @@ class Preemptor:
         self._on_change = on_change
         self._on_preempted = on_preempted
         self._clock = clock
-        self._writes = Background()
+        self._writes = Background(writer.note)
         self._may_delete = False
         """Whether a dry run has shown that we may."""
 
     def submit(self, preemptions: Iterable[Preemption]) -> None:
         """Start to carry them out; returns at once."""
         for preemption in preemptions:
-            self._writes.start(self._preempt(preemption))
+            self._writes.start(self._told(preemption))
 
     async def close(self) -> None:
         """Cancel what is under way. The next leader finds the pods as they are."""
         await self._writes.close()
+
+    async def _told(self, preemption: Preemption) -> None:
+        """Carry out a preemption; what meets a defect of ours has failed, as the core is told."""
+        try:
+            await self._preempt(preemption)
+        except Exception as error:
+            about = f"pod {preemption.namespace}/{preemption.name}"
+            self._writer.note("commit", about, error)
+            uids = tuple(victim.uid for victim in preemption.victims)
+            self._failed(preemption, uids, words_of(error))
 
     async def _preempt(self, preemption: Preemption) -> None:
         """Nominate first, so that the next leader can tell for whom victims are terminating.
@@ -93,13 +115,26 @@ class Preemptor:
         try:
             await self._writer.delete(path, params={"dryRun": "All"})
         except ApiError as error:
-            if not (isinstance(error, Forbidden) and _NO_RIGHT in error.message):
+            if not isinstance(error, Forbidden) or await self._has_right(first.namespace):
                 return True  # the deletion itself will meet the same error, and report it
             uids = tuple(victim.uid for victim in preemption.victims)
             self._failed(preemption, uids, NOT_GRANTED)
             return False
         self._may_delete = True
         return True
+
+    async def _has_right(self, namespace: str) -> bool:
+        """Ask whether we have the right to delete pods; admission may refuse all the same."""
+        attributes = {"namespace": namespace, "verb": "delete", "resource": "pods"}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            return _REVIEW.decode(await self._writer.post(_REVIEWS, review)).status.allowed
+        except (ApiError, msgspec.DecodeError):
+            return True  # that is not known
 
     def _failed(self, preemption: Preemption, uids: tuple[str, ...], problem: str) -> None:
         log.warning("victims were not deleted", pod=preemption.name, problem=problem)

@@ -19,6 +19,7 @@ from quorate.core.model.plan import GangBinds, Plan, Prepare, Undo
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.kube.writer import End, Priority, Rule, Writer
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import contained, words_of
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +90,15 @@ class VolumeClaims:
 
     async def _prepare_all(self, gang: GangBinds) -> None:
         todo = [one for bind in gang.binds for one in bind.prepare if not one.written]
-        await asyncio.gather(*(self._prepare(one, gang) for one in todo))
+        await asyncio.gather(*(self._prepare_told(one, gang) for one in todo))
+
+    async def _prepare_told(self, one: Prepare, gang: GangBinds) -> None:
+        """Write one object; what meets a defect of ours has failed, as the core is told."""
+        try:
+            await self._prepare(one, gang)
+        except Exception as error:
+            self._writer.note("commit", f"claim {one.key}", error)
+            self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, words_of(error)))
 
     async def _prepare(self, one: Prepare, gang: GangBinds) -> None:
         """Write one object. Retries transient errors until the attempt's deadline."""
@@ -105,7 +114,8 @@ class VolumeClaims:
             self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, text))
 
     async def _undo_all(self, undo: Undo) -> None:
-        await asyncio.gather(*(self._take_back(one) for one in undo.prepared))
+        with contained(self._writer.note, "commit", f"gang {undo.key}"):
+            await asyncio.gather(*(self._take_back(one) for one in undo.prepared))
         self._on_change(Undone(undo.key))
 
     async def _take_back(self, one: Prepare) -> None:

@@ -35,6 +35,8 @@ class ApiError(Exception):
     names_object = False
     """Whether the answer names its object. A 404 that does not may be of a proxy which knows no
     path at all while its API server is away: it does not say that the object is gone."""
+    of_kind = ""
+    """The plural of the kind that the answer is about, such as "namespaces"; "": of none."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None
@@ -96,6 +98,7 @@ class _Cause(msgspec.Struct):
 
 class _Details(msgspec.Struct):
     name: str | None = None
+    kind: str | None = None
     retryAfterSeconds: float | None = None  # noqa: N815  the API's own name
     causes: list[_Cause] | None = None
 
@@ -141,6 +144,7 @@ def error_from_response(
     causes = (decoded.details.causes if decoded.details else None) or ()
     error.is_namespace_going = any(one.reason == _NAMESPACE_GOING for one in causes)
     error.names_object = bool(decoded.details and decoded.details.name)
+    error.of_kind = (decoded.details.kind if decoded.details else None) or ""
     return error
 
 

@@ -18,8 +18,6 @@ from enum import Enum, IntEnum, auto
 from itertools import count
 from typing import Final, NamedTuple
 
-import structlog
-
 from quorate.shell.kube.client import KubeClient, Params, PatchKind
 from quorate.shell.kube.errors import (
     ApiError,
@@ -31,8 +29,7 @@ from quorate.shell.kube.errors import (
     is_gone,
 )
 from quorate.shell.process.clock import Clock
-
-log = structlog.get_logger(__name__)
+from quorate.shell.process.contained import Note
 
 TRANSIENT: Final = (TooManyRequests, ServerError, Unreachable)
 """Failures that say nothing about the request: the same one may succeed later."""
@@ -130,9 +127,10 @@ class Backoff:
 
 
 class Background:
-    """Tasks that nobody waits for. One that fails is logged; ``close`` gives all of them up."""
+    """Tasks that nobody waits for. One that fails is noted; ``close`` gives all of them up."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Note) -> None:
+        self._note = note
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -158,8 +156,9 @@ class Background:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a write failed in an unexpected way", exc_info=task.exception())
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._note("commit", "a write", error)
 
 
 class _Slots:
@@ -206,10 +205,13 @@ class Writer:
         *,
         may_write: Callable[[], bool],
         clock: Clock,
+        note: Note,
         chance: Callable[[], float] | None = None,
         slots: int = WRITES_AT_ONCE,
     ) -> None:
+        """Prepare to write; ``note`` takes note of defects for those who write."""
         self._client = client
+        self.note = note
         self.may_write = may_write
         self._clock = clock
         self._chance = chance

@@ -174,9 +174,8 @@ class LeaseStatus:
 
 
 def _kind_of(error: ApiError, verb: Verb) -> LeaseError:
-    is_missing = isinstance(error, NotFound) and verb == "create" and "namespaces" in error.message
-    is_going = isinstance(error, Forbidden) and "being terminated" in error.message
-    if is_missing or is_going:
+    is_missing = isinstance(error, NotFound) and verb == "create" and error.of_kind == "namespaces"
+    if is_missing or error.is_namespace_going:
         return LeaseError.NAMESPACE_MISSING
     if error.status == 200:
         return LeaseError.INVALID_ANSWER

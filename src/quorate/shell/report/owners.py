@@ -19,6 +19,7 @@ from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.objects import Metadata
 from quorate.shell.kube.paths import resource_path
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import Note
 
 _ASK_AGAIN_S = 1.0
 _FINAL = frozenset({403, 404})
@@ -59,8 +60,11 @@ async def found_out(client: KubeClient, namespace: str, owner: Owner) -> OwnerCh
     if plural is None:
         return OwnerChanged(namespace, owner, None)
     try:
-        raw = await client.get(resource_path(group, version, plural, namespace, owner.name))
-        found = _DECODER.decode(raw)
+        path = resource_path(group, version, plural, namespace, owner.name)
+    except ValueError:  # no object can have that name: see ``paths``
+        return OwnerChanged(namespace, owner, None)
+    try:
+        found = _DECODER.decode(await client.get(path))
     except (ApiError, msgspec.DecodeError) as error:
         may_pass = isinstance(error, ApiError) and error.status not in _FINAL
         return OwnerChanged(namespace, owner, None, None if may_pass else "")
@@ -84,9 +88,15 @@ class OwnerLookup:
     """Looks up each owner at most once a second, and only on request."""
 
     def __init__(
-        self, client: KubeClient, *, on_change: Callable[[OwnerChanged], None], clock: Clock
+        self,
+        client: KubeClient,
+        *,
+        on_change: Callable[[OwnerChanged], None],
+        clock: Clock,
+        note: Note,
     ) -> None:
         self._client = client
+        self._note = note
         self._on_change = on_change
         self._clock = clock
         self._asked_at_s: dict[tuple[str, Owner], float] = {}
@@ -117,5 +127,8 @@ class OwnerLookup:
     async def _look_up(self, namespace: str, owner: Owner) -> None:
         try:
             self._on_change(await found_out(self._client, namespace, owner))
+        except Exception as error:  # a report waits for the answer
+            self._note("report", f"{owner.kind} {namespace}/{owner.name}", error)
+            self._on_change(OwnerChanged(namespace, owner, None))
         finally:
             del self._tasks[namespace, owner]

@@ -27,6 +27,7 @@ from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
 from quorate.shell.kube.writer import Writer
 from quorate.shell.process.clock import SteadyClock
+from quorate.shell.process.contained import contained
 from quorate.shell.report import bodies
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.owners import OwnerLookup
@@ -66,7 +67,7 @@ class Reporter:
         self._metrics = metrics
         self._instance = instance
         self._clock = clock
-        self.writes = WriteQueue(*idle)
+        self.writes = WriteQueue(*idle, note=scheduler.note_defect)
         self._telling = Telling()
         self._touch_news = asyncio.Event()
         self._warned: dict[GangKey, set[str]] = {}
@@ -142,11 +143,15 @@ class Reporter:
                 self._touch_news.clear()
                 await self._touch_news.wait()
             await asyncio.sleep(_TICK_S)
-            gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
-            due = self._telling.quiet_gangs.due(gangs, now_s, _GANGS_PER_TICK)
-            if due:
-                self._report(due)
-            self._send(now_s)
+            with contained(self._scheduler.note_defect, "report", "all gangs"):
+                self._tick()
+
+    def _tick(self) -> None:
+        gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
+        due = self._telling.quiet_gangs.due(gangs, now_s, _GANGS_PER_TICK)
+        if due:
+            self._report(due)
+        self._send(now_s)
 
     def _report(self, due: list[GangKey]) -> None:
         """Report as many of these gangs as there is time for; the others come next."""

@@ -16,6 +16,7 @@ import structlog
 
 from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound, is_gone
 from quorate.shell.kube.writer import TRANSIENT
+from quorate.shell.process.contained import Note
 
 log = structlog.get_logger(__name__)
 
@@ -44,9 +45,10 @@ class _Write:
 class WriteQueue:
     """Two queues: urgent writes (conditions, status) go before the others (Events)."""
 
-    def __init__(self, *idle: asyncio.Event) -> None:
+    def __init__(self, *idle: asyncio.Event, note: Note) -> None:
         """Each of ``idle`` is set while its owner, which goes first, writes nothing."""
         self._idle = idle
+        self._note = note
         self._urgent: dict[Hashable, _Write] = {}
         self._other: dict[Hashable, _Write] = {}
         self._later: dict[Hashable, asyncio.TimerHandle] = {}
@@ -145,6 +147,9 @@ class WriteQueue:
                 self._try_again(key, write, error)
             else:
                 self.failed += 1
+        except Exception as error:  # this report alone is lost
+            self._note("report", str(key), error)
+            self.failed += 1
 
     def _try_again(self, key: Hashable, write: _Write, error: ApiError) -> None:
         """Have another try after a while, unless something newer with the key is to be written."""

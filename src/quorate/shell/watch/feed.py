@@ -43,6 +43,7 @@ from quorate.shell.kube.lists.events import (
 )
 from quorate.shell.kube.lists.reflector import Pace, Reflector
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import Note, words_of
 from quorate.shell.watch.objects import (
     PODS,
     Identity,
@@ -82,10 +83,12 @@ class Feed:
         on_object: Callable[[GangKey], None],
         clock: Clock,
         chance: Callable[[], float],
+        note: Note,
         fair_try_s: float = FAIR_TRY_S,
     ) -> None:
         """Prepare to watch. With an infinite ``fair_try_s`` every kind is required."""
         self._fair_try_s = fair_try_s
+        self._note = note
         self._on_change = on_change
         self._on_object = on_object
         self.objects: dict[GangKey, bytes] = {}
@@ -169,6 +172,13 @@ class Feed:
 
     def _handler(self, kind: WatchedKind) -> Callable[[WatchEvent], None]:
         def on_event(event: WatchEvent) -> None:
+            try:
+                take(event)
+            except Exception as error:  # what was missed is in the next list
+                self._note("watch", kind.path, error)
+                self.reflectors[kind.path].request_relist()
+
+        def take(event: WatchEvent) -> None:
             match event:
                 case ListBegins():
                     self._listing[kind.path] = _Listing(set(), set())
@@ -275,6 +285,10 @@ class Feed:
         except Malformed as error:
             self._defects(kind, error)
             return
+        except Exception as error:
+            self._note("watch", f"{kind.resource.kind} {identity(raw).full_name}", error)
+            self._defects(kind, _unread(raw, error))
+            return
         if isinstance(change, PodGone):
             self._ended(kind, raw, change)
             return
@@ -345,6 +359,13 @@ class _Listing(NamedTuple):
 
     known: set[str]
     unreadable: set[str]
+
+
+def _unread(raw: bytes, error: Exception) -> Malformed:
+    """Return what is said of an object that met a defect of ours in its decoder."""
+    who = identity(raw)
+    named = {"namespace": who.namespace, "name": who.name, "uid": who.uid}
+    return Malformed(f"it cannot be read: {words_of(error)}", **named)
 
 
 def _id(who: Identity) -> str:

@@ -18,6 +18,7 @@ from tests.unit.shell.scripted_server import (
     answer,
     credentials_for,
     gone,
+    no_defect,
     refusal,
     serving,
 )
@@ -50,7 +51,7 @@ def saying(*answers: bool):
 
 
 @asynccontextmanager
-async def binding(*steps, may_bind=lambda: True, may_complete=None, clock=None):
+async def binding(*steps, may_bind=lambda: True, may_complete=None, clock=None, note=no_defect):
     """A binder before a scripted API server; yields it, its outcomes, and the server."""
     outcomes: list = []
     async with (
@@ -64,6 +65,7 @@ async def binding(*steps, may_bind=lambda: True, may_complete=None, clock=None):
             may_bind=may_bind,
             may_complete=may_complete or saying(True),
             clock=clock or ManualClock(),
+            note=note,
         )
         yield binder, outcomes, server
 
@@ -349,3 +351,34 @@ async def test_another_refusal_with_odd_details_is_a_refusal():
         odd = answer(403, {"reason": "Forbidden", "message": "no", "details": {"causes": causes}})
         outcomes, _ = await outcomes_of(odd)
         assert outcomes == [BindFailed("uid-1", "n0", BindFailure.REFUSED, "no")]
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (pod(), BindFailure.REFUSED),
+        (pod(node="n0"), None),
+        (answer(200, {"metadata": [], "spec": 7}), BindFailure.TIMEOUT),
+    ],
+    ids=["not bound", "bound", "not to be read"],
+)
+async def test_a_bind_that_meets_a_defect_of_ours_has_an_outcome_too(monkeypatch, found, outcome):
+    """Its worker died, and the core waited for ever."""
+
+    async def broken(*_):
+        raise KeyError("planted")
+
+    noted = []
+
+    def note(*defect):
+        noted.append(defect)
+
+    if outcome is BindFailure.TIMEOUT:
+        monkeypatch.setattr(Binder, "_read_back", broken)
+    async with binding(found, may_complete=broken, note=note) as (binder, outcomes, _):
+        binder.submit(gang(BIND))
+        async with asyncio.timeout(HANGS_S):
+            await binder.idle.wait()
+    assert [(stage, about) for stage, about, _ in noted][:1] == [("commit", "pod team/job-0")]
+    [one] = outcomes
+    assert one == PodBound("uid-1", "n0") if outcome is None else one.failure is outcome

@@ -160,7 +160,9 @@ async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobo
         found = {"driver": "d", "pool": "p", "device": "gpu-0", "conditions": conditions}
         return claim({"devices": [found]})
 
-    async with writing(claim(), claim(), device("Ready")) as (claims, bound, _, _):
+    # One 429 of this GET failed all binds of the gang.
+    busy = refusal(429, "TooManyRequests"), refusal(503, "ServiceUnavailable")
+    async with writing(claim(), claim(), *busy, device("Ready")) as (claims, bound, _, _):
         claims.submit(gang(bind))
         await after(claims)
         assert len(bound) == 1

@@ -34,7 +34,12 @@ PREEMPTION = Preemption(
     victims=(VICTIM,),
 )
 DRY_RUN = ("DELETE", "low?dryRun=All")
+REVIEW = ("POST", "")
 DONE = answer(200, {"kind": "Status", "status": "Success"})
+
+
+def may_delete(allowed):
+    return answer(201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}})
 
 
 async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
@@ -131,9 +136,15 @@ async def test_a_refusal_is_told_to_the_core():
 
 
 async def test_without_the_right_nothing_is_written_and_the_reason_says_how_to_grant_it():
-    said = 'pods "low" is forbidden: User "q" cannot delete resource "pods" in API group ""'
-    asked, told, failures, _ = await carried_out(refusal(403, "Forbidden", said))
-    assert asked == [DRY_RUN]
+    asked, told, failures, [review] = await carried_out(
+        refusal(403, "Forbidden"), may_delete(False)
+    )
+    assert asked == [DRY_RUN, REVIEW]
+    assert review["spec"]["resourceAttributes"] == {
+        "namespace": "team",
+        "verb": "delete",
+        "resource": "pods",
+    }
     assert told == []
     [failed] = failures
     assert (failed.uid, failed.victims) == ("uid-high", ("uid-low",))
@@ -142,8 +153,13 @@ async def test_without_the_right_nothing_is_written_and_the_reason_says_how_to_g
 
 async def test_a_dry_run_that_fails_otherwise_stops_nothing():
     denied = refusal(403, "Forbidden", 'admission webhook "w" denied the request')
-    for step in (denied, refusal(500, "InternalError"), refusal(404, "NotFound")):
-        asked, told, failures, _ = await carried_out(step, DONE, DONE, DONE)
+    for steps in (
+        (denied, may_delete(True)),
+        (denied, refusal(403, "Forbidden")),  # we may not even ask
+        (refusal(500, "InternalError"),),
+        (refusal(404, "NotFound"),),
+    ):
+        asked, told, failures, _ = await carried_out(*steps, DONE, DONE, DONE)
         assert asked[0] == DRY_RUN
         assert (told, failures) == ([("high", "low")], [])
 

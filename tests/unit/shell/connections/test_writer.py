@@ -14,6 +14,7 @@ from tests.unit.shell.scripted_server import (
     answer,
     credentials_for,
     gone,
+    no_defect,
     refusal,
     serving,
     stream,
@@ -158,7 +159,7 @@ async def test_a_write_ends_after_the_try_that_meets_its_deadline():
         async def pass_time(error):
             clock.time_s += 10.0
 
-        writer = Writer(client, may_write=lambda: True, clock=clock)
+        writer = Writer(client, may_write=lambda: True, clock=clock, note=no_defect)
         outcome = await writer.write(
             lambda: writer.post("/x", {}),
             Rule(Priority.CLAIM, retry_s_min=0.001),
@@ -204,7 +205,9 @@ async def test_what_waits_for_a_slot_or_a_connection_is_not_sent_by_a_deposed_le
         credentials = credentials_for("http://api.invalid:80" if proxied else server.url)
         credentials.proxy_url = server.url if proxied else None
         async with KubeClient(credentials, write_connections_max=1) as client:
-            writer = Writer(client, may_write=lambda: leads, clock=ManualClock(), slots=2)
+            writer = Writer(
+                client, may_write=lambda: leads, clock=ManualClock(), slots=2, note=no_defect
+            )
             writes = [
                 asyncio.create_task(writer.write(lambda: writer.post("/x", {}), QUICK))
                 for _ in range(4)  # one on the connection, one waits for it, two for a slot
@@ -232,7 +235,9 @@ async def test_evictions_go_before_preemptions_and_these_before_claims_and_repor
         serving(ScriptedServer(held, *[DONE] * 9)) as server,
         KubeClient(credentials_for(server.url)) as client,
     ):
-        writer = Writer(client, may_write=lambda: True, clock=ManualClock(), slots=1)
+        writer = Writer(
+            client, may_write=lambda: True, clock=ManualClock(), slots=1, note=no_defect
+        )
 
         async def write(priority):
             async def send():
@@ -259,7 +264,9 @@ async def test_a_write_that_waits_for_its_next_try_holds_no_slot():
         serving(ScriptedServer(refusal(500, "InternalError"), DONE)) as server,
         KubeClient(credentials_for(server.url)) as client,
     ):
-        writer = Writer(client, may_write=lambda: True, clock=ManualClock(), slots=1)
+        writer = Writer(
+            client, may_write=lambda: True, clock=ManualClock(), slots=1, note=no_defect
+        )
         rule = Rule(Priority.EVICTION, retry_s_min=1000.0)
         held = asyncio.create_task(writer.write(lambda: writer.post("/held", {}), rule))
         while not server.requests:
@@ -278,7 +285,7 @@ async def test_a_rate_holds_what_comes_beyond_it_and_no_other_writes(monkeypatch
         waits_s.append(round(delay_s, 6))
         await sleep(0)
 
-    writer = Writer(None, may_write=lambda: False, clock=clock)
+    writer = Writer(None, may_write=lambda: False, clock=clock, note=no_defect)
     rule = Rule(Priority.EVICTION, per_s=4.0)
     monkeypatch.setattr(asyncio, "sleep", pass_time)
     for _ in range(7):

@@ -1,6 +1,7 @@
 """Why there is no leader: said once, with who can do what."""
 
 import asyncio
+import json
 
 import pytest
 from structlog.testing import capture_logs
@@ -8,24 +9,26 @@ from structlog.testing import capture_logs
 from quorate.shell.kube.errors import error_from_response
 from quorate.shell.lease.status import LeaseError, LeaseStatus, failure_of, timed_out
 from tests.unit.shell.lease_server import LeaseServer, candidates
-from tests.unit.shell.scripted_server import refusal
+from tests.unit.shell.scripted_server import answer, refusal
 
-NO_NAMESPACE = 'namespaces "sys" not found'
+NO_NAMESPACE = {"name": "sys", "kind": "namespaces"}
+GOING = {"causes": [{"reason": "NamespaceTerminating"}]}
 NO_RIGHT = 'leases.coordination.k8s.io is forbidden: User "q" cannot create resource "leases"'
 
 pytestmark = pytest.mark.virtual
 
 
-def failure(status, message="sorry", verb="get", name="quorate"):
-    body = b'{"reason":"X","message":"%s"}' % message.replace('"', '\\"').encode()
-    return failure_of(error_from_response(status, body), verb, "sys", name)
+def failure(status, message="sorry", verb="get", name="quorate", details=None):
+    said = {"reason": "X", "message": message, "details": details or {}}
+    error = error_from_response(status, json.dumps(said).encode())
+    return failure_of(error, verb, "sys", name)
 
 
 @pytest.mark.parametrize(
     ("status", "verb", "message", "kind", "hint"),
     [
         (404, "create", NO_NAMESPACE, "NamespaceMissing", "create the namespace"),
-        (403, "create", "sys is being terminated", "NamespaceMissing", "create the namespace"),
+        (403, "create", GOING, "NamespaceMissing", "create the namespace"),
         (403, "create", NO_RIGHT, "Forbidden", "grant 'create' on leases of coordination.k8s.io"),
         (403, "update", NO_RIGHT, "Forbidden", "'update' on leases"),
         (401, "get", "who?", "Unauthorized", "token or client certificate"),
@@ -37,7 +40,10 @@ def failure(status, message="sorry", verb="get", name="quorate"):
     ],
 )
 def test_each_error_has_a_kind_and_where_people_can_act_a_hint(status, verb, message, kind, hint):
-    found = failure(status, message, verb)
+    is_text = isinstance(message, str)  # else what tells the cause, whatever the words are
+    found = failure(
+        status, message if is_text else "sorry", verb, details=None if is_text else message
+    )
     assert found.kind == kind
     assert found.problem.startswith(f"cannot {verb} lease sys/quorate: ")
     assert hint in found.hint
@@ -107,14 +113,14 @@ def test_the_cause_of_a_loss_is_who_has_it_or_what_failed_last():
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "kind"),
-    [(404, NO_NAMESPACE, "NamespaceMissing"), (403, NO_RIGHT, "Forbidden")],
+    ("status", "details", "kind"),
+    [(404, NO_NAMESPACE, "NamespaceMissing"), (403, {}, "Forbidden")],
 )
 async def test_a_candidate_that_may_not_create_the_lease_says_why_until_it_may(
-    status, message, kind
+    status, details, kind
 ):
     server = LeaseServer()
-    server.refuse = {"POST": refusal(status, "X", message)}
+    server.refuse = {"POST": answer(status, {"kind": "Status", "details": details})}
     counted = []
     with capture_logs() as logged:
         async with candidates(server, "a") as (a,):

@@ -38,21 +38,22 @@ class Running:
         )
         self.heard, self.plans, self.may_decide = [], [], True
 
-    async def run(self):
-        await self.loop.run(
-            observers=(self.heard.append,),
-            leads=lambda: True,
-            may_decide=lambda: self.may_decide,
-            ready=lambda: None,
-            commit=self.plans.append,
-            touch=lambda _: None,
-        )
+    async def run(self, **others):
+        parts = {
+            "observers": (self.heard.append,),
+            "leads": lambda: True,
+            "may_decide": lambda: self.may_decide,
+            "ready": lambda: None,
+            "commit": self.plans.append,
+            "touch": lambda _: None,
+        }
+        await self.loop.run(**parts | others)
 
 
 @contextlib.asynccontextmanager
-async def running():
+async def running(**others):
     one = Running()
-    task = asyncio.create_task(one.run())
+    task = asyncio.create_task(one.run(**others))
     try:
         yield one
     finally:
@@ -130,3 +131,24 @@ async def test_who_asks_waits_until_the_core_knows_of_each_failed_bind():
             one.loop.put(change)
         await one.loop.failures_observed()
         assert failed in one.heard[-1]
+
+
+def broken(*_):
+    raise KeyError("planted")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"observers": (broken,)}, {"ready": broken}, {"touch": broken}],
+    ids=["an observer", "before a decision", "after a decision"],
+)
+async def test_a_defect_of_ours_around_the_core_is_told_and_the_core_goes_on(others):
+    """It ended the process: observers run before the core, and were not contained."""
+    async with running(**others) as one:
+        one.loop.put_all([NodeChanged(Node("n0", allocatable=(("pods", 1),))), *pods(1)])
+        await until(lambda: any(gang for plan in one.plans for gang in plan.gangs))
+        one.loop.put_all(pods(1))
+        await until(lambda: len(one.plans) > 1)
+    defects = one.metrics.registry.get_sample_value
+    stages = ("observe", "report")
+    assert any(defects("quorate_contained_defects_total", {"stage": stage}) for stage in stages)

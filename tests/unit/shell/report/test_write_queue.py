@@ -7,6 +7,7 @@ import pytest
 from quorate.shell.kube.errors import Conflict, Forbidden, ServerError, error_from_response
 from quorate.shell.report import write_queue as module
 from quorate.shell.report.write_queue import WriteQueue
+from tests.unit.shell.scripted_server import no_defect
 
 pytestmark = pytest.mark.virtual
 
@@ -32,7 +33,7 @@ async def tries_until_settled(*errors):
         losses.append(1)
         done.set()
 
-    writes = WriteQueue(idle)
+    writes = WriteQueue(idle, note=no_defect)
     writes.put("key", send, urgent=True, lost=lost)
     running = asyncio.create_task(writes.run())
     try:
@@ -91,7 +92,7 @@ async def test_tries_of_what_is_forbidden_come_ever_less_often(monkeypatch):
         raise Forbidden(403, "Forbidden", "no")
 
     monkeypatch.setattr(loop, "call_later", at_once)
-    writes = WriteQueue(idle)
+    writes = WriteQueue(idle, note=no_defect)
     writes.put("key", send, urgent=True, lost=lambda: None)
     running = asyncio.create_task(writes.run())
     async with asyncio.timeout(10):
@@ -108,7 +109,7 @@ async def test_what_waits_for_its_next_try_holds_up_no_other_write(monkeypatch):
     monkeypatch.setattr(module, "_RETRY_S", 1000.0)
     idle, sent = asyncio.Event(), asyncio.Event()
     idle.set()
-    writes = WriteQueue(idle)
+    writes = WriteQueue(idle, note=no_defect)
 
     async def fail():
         raise ServerError(500, "InternalError", "no")
@@ -132,7 +133,7 @@ async def test_what_waits_for_its_next_try_holds_up_no_other_write(monkeypatch):
 async def test_a_newer_write_takes_the_place_of_one_that_waits_for_its_next_try():
     idle, tried, said = asyncio.Event(), asyncio.Event(), []
     idle.set()
-    writes = WriteQueue(idle)
+    writes = WriteQueue(idle, note=no_defect)
 
     async def old():
         said.append("old")
@@ -160,7 +161,7 @@ async def test_what_is_forbidden_while_the_server_starts_is_tried_again():
 
 async def test_reports_wait_for_all_who_go_first():
     first, second, sent = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    writes = WriteQueue(first, second)
+    writes = WriteQueue(first, second, note=no_defect)
 
     async def send():
         assert first.is_set()
@@ -182,7 +183,7 @@ async def test_reports_wait_for_all_who_go_first():
 async def test_reports_do_not_starve_while_binds_come_without_end(monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE_S", 0.001)
     never, told = asyncio.Event(), []
-    writes = WriteQueue(never)
+    writes = WriteQueue(never, note=no_defect)
 
     async def send(key):
         told.append(key)
@@ -202,3 +203,28 @@ async def test_a_report_into_a_namespace_that_goes_is_no_second_try_and_no_loss(
     going = Forbidden(403, "Forbidden", "it is being terminated")
     going.is_namespace_going = True
     assert await tries_until_settled(going) == (1, 0, 0)
+
+
+async def test_a_report_that_meets_a_defect_of_ours_is_lost_alone():
+    """Any error but the API server's ended the worker, the term and the process."""
+    idle, sent, noted = asyncio.Event(), asyncio.Event(), []
+    idle.set()
+
+    async def broken():
+        raise KeyError("planted")
+
+    async def send():
+        sent.set()
+
+    writes = WriteQueue(idle, note=lambda *defect: noted.append(defect))
+    for number in range(20):
+        writes.put(number, broken, urgent=True)
+    writes.put("whole", send, urgent=True)
+    running = asyncio.create_task(writes.run())
+    async with asyncio.timeout(10):
+        await sent.wait()
+    assert not running.done()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert {(stage, about) for stage, about, _ in noted} == {("report", str(n)) for n in range(20)}
+    assert writes.failed == 20

@@ -8,7 +8,13 @@ import pytest
 from aiohttp import web
 
 from quorate.core.model import Node, Owner
-from quorate.core.model.changes import DialectServed, GangChanged, NodeChanged, PodChanged
+from quorate.core.model.changes import (
+    DialectServed,
+    GangChanged,
+    NodeChanged,
+    OwnerChanged,
+    PodChanged,
+)
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.dialects import DIALECTS, Malformed
@@ -40,6 +46,7 @@ from tests.unit.shell.scripted_server import (
     credentials_for,
     event,
     listing,
+    no_defect,
     serving,
     stream,
     whole_list,
@@ -282,7 +289,7 @@ def test_nobody_makes_us_wait_for_longer_than_a_minute(header, details, wait_s):
 async def test_events_without_end_are_dropped_oldest_first_and_counted():
     sent = []
     idle = asyncio.Event()
-    writes = WriteQueue(idle)
+    writes = WriteQueue(idle, note=no_defect)
 
     async def send(number):
         sent.append(number)
@@ -305,7 +312,7 @@ async def test_owners_are_asked_for_few_at_a_time_and_the_others_later(monkeypat
     monkeypatch.setattr(owners, "_ASKING_MAX", 3)
     server, known = ScriptedServer(*[answer(200, {"spec": {"replicas": 2}})] * 6), []
     async with serving(server), KubeClient(credentials_for(server.url)) as client:
-        lookup = OwnerLookup(client, on_change=known.append, clock=ManualClock())
+        lookup = OwnerLookup(client, on_change=known.append, clock=ManualClock(), note=no_defect)
         wanted = [Owner("apps/v1", "Deployment", f"d{i}") for i in range(6)]
         while any([lookup.ask("n", owner) for owner in wanted]):
             assert len(lookup._tasks) <= 3
@@ -325,6 +332,7 @@ def feed():
         on_object=lambda key: None,
         clock=ManualClock(),
         chance=lambda: 0.5,
+        note=no_defect,
     )
 
     def tell(*listed):
@@ -346,3 +354,16 @@ def test_what_was_quarantined_and_is_gone_after_a_new_list_is_counted_no_more():
     made.reflectors[PODS]._on_event(Garbled(b"", "more than 32 MiB"))
     tell()
     assert not made.quarantined
+
+
+@pytest.mark.parametrize(
+    "owner", [Owner("batch/v1", "Job", ".."), Owner("apps/..", "Deployment", "web")]
+)
+async def test_an_owner_by_a_name_that_no_object_can_have_is_of_an_unknown_size(owner):
+    """It ended `quorate gangs` and `why` in a traceback, for all who list that namespace."""
+    async with (
+        serving(ScriptedServer()) as server,
+        KubeClient(credentials_for(server.url)) as client,
+    ):
+        assert await owners.found_out(client, "n", owner) == OwnerChanged("n", owner, None)
+        assert server.requests == []

@@ -17,7 +17,7 @@ from quorate.core.model.devices import (
     Nodes,
 )
 from quorate.dialects.base import Malformed
-from quorate.shell.commit.device_claims import allocation_body
+from quorate.shell.commit.claim_wire import allocation_body
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
 
 

@@ -18,7 +18,8 @@ from quorate.shell.kube.lists.events import (
     SomeListed,
 )
 from quorate.shell.watch.feed import Feed
-from tests.unit.shell.scripted_server import ManualClock, whole_list
+from quorate.shell.watch.pod.decoding import PodDecoder
+from tests.unit.shell.scripted_server import ManualClock, no_defect, whole_list
 
 PATH = "/api/v1/pods"
 POD = b'{"metadata":{"namespace":"n","name":"%s","uid":"uid-%s"},"spec":{"containers":[]}}'
@@ -34,7 +35,7 @@ def hearing(path=PATH):
     return told, tell
 
 
-def feeding(path):
+def feeding(path, note=no_defect):
     told = []
     feed = Feed(
         None,  # type: ignore[arg-type]  nothing is asked for
@@ -43,6 +44,7 @@ def feeding(path):
         on_object=lambda key: None,
         clock=ManualClock(),
         chance=lambda: 0.5,
+        note=note,
     )
     handle = feed.reflectors[path]._on_event
 
@@ -270,3 +272,32 @@ def test_a_kind_is_not_waited_for_while_it_is_listed_anew_and_pods_are():
     assert feed.is_synced
     feed.reflectors[PATH].is_synced = False
     assert not feed.is_synced
+
+
+def test_a_defect_of_ours_in_a_decoder_costs_its_object_alone(monkeypatch):
+    """It ended the process, and did so again after each restart."""
+    news = PodDecoder.news
+
+    def broken(decoder, raw):
+        if raw == pod("poison"):
+            raise KeyError("planted")
+        return news(decoder, raw)
+
+    monkeypatch.setattr(PodDecoder, "news", broken)
+    noted = []
+    feed, told, tell = feeding(PATH, lambda *defect: noted.append(defect))
+    tell(*whole_list(pod("a"), pod("poison"), pod("b")))
+    tell(Modified(pod("poison")), Added(pod("c")))
+    assert [one.pod.name for one in told if isinstance(one, PodChanged)] == ["a", "b", "c"]
+    assert [(stage, about) for stage, about, _ in noted] == [("watch", "Pod n/poison")] * 2
+    assert feed.quarantined["Pod", "n/poison"].endswith("a defect of quorate's own: KeyError")
+
+
+def test_a_defect_of_ours_at_the_end_of_a_list_makes_a_new_list_due(monkeypatch):
+    noted = []
+    feed, told, tell = feeding(PATH, lambda *defect: noted.append(defect))
+    monkeypatch.setattr(feed, "_restored", lambda kind: 1 / 0)
+    tell(*whole_list(pod("a")))
+    assert [one.pod.name for one in told] == ["a"]
+    assert [stage for stage, _, _ in noted] == ["watch"]
+    assert feed.reflectors[PATH]._relist_due_s is not None

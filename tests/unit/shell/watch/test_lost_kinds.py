@@ -13,7 +13,7 @@ from quorate.shell.apis import api_words
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.watch.feed import Feed
-from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, serving
+from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, no_defect, serving
 from tools import objects
 from tools.testing import HANGS_S
 
@@ -73,6 +73,7 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
             on_object=lambda key: None,
             clock=SystemClock(),
             chance=lambda: 0.0,
+            note=no_defect,
             fair_try_s=0.1,
         )
 
@@ -142,6 +143,7 @@ async def test_a_cluster_with_older_device_apis_is_told_which(versions, said):
             on_object=lambda key: None,
             clock=SystemClock(),
             chance=lambda: 0.0,
+            note=no_defect,
         )
         watching = asyncio.create_task(feed.run())
         async with asyncio.timeout(HANGS_S):

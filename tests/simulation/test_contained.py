@@ -1,0 +1,85 @@
+"""Goal: a defect of ours in the shell costs what met it, and breaks no promise (law 2).
+
+Method: at each entry of the shell that the loop, a task or a watch calls, some calls raise. Whole
+runs with faults are judged as ever; what was raised is told as an incident, and nothing else is.
+"""
+
+from itertools import count
+
+import pytest
+
+from quorate.shell.app import App
+from quorate.shell.commit.binder import Binder
+from quorate.shell.commit.device_claims import DeviceClaims
+from quorate.shell.commit.evictor import Evictor
+from quorate.shell.commit.preemptor import Preemptor
+from quorate.shell.commit.volume_claims import VolumeClaims
+from quorate.shell.gauges import Gauges
+from quorate.shell.report import bodies, owners
+from quorate.shell.report.bind_outcomes import BindOutcomes
+from quorate.shell.report.reporter import Reporter
+from quorate.shell.report.self_check import SelfCheck
+from quorate.shell.serve.guard import GuardServer
+from quorate.shell.watch.feed import Feed
+from quorate.simulate.run import run
+from quorate.simulate.themes.devices import Devices
+from quorate.simulate.themes.preemption import Preemption
+from quorate.simulate.themes.volumes import Volumes
+
+EVERY, TIMES = 5, 6
+"""Each fifth call raises, six of them."""
+ENTRIES = {
+    "observer: outcomes": (BindOutcomes, "observe", ()),
+    "observer: guard": (GuardServer, "observe", ()),
+    "observer: self-check": (SelfCheck, "observe", ()),
+    "before a decision": (App, "_ready", ()),
+    "after a decision": (App, "_on_touched", ()),
+    "commit: binds": (Binder, "submit", ()),
+    "commit: a bind": (Binder, "_bind", ()),
+    "commit: an eviction": (Evictor, "_evict", ()),
+    "commit: a preemption": (Preemptor, "_preempt", (Preemption,)),
+    "commit: device claims": (DeviceClaims, "_write", (Devices,)),
+    "commit: devices taken back": (DeviceClaims, "take_back", (Devices,)),
+    "commit: volume claims": (VolumeClaims, "_prepare", (Volumes,)),
+    "commit: volume claims let go": (VolumeClaims, "_take_back", (Volumes,)),
+    "report: owners": (owners, "found_out", ()),
+    "report: a tick": (Reporter, "_tick", ()),
+    "report: a body": (bodies, "event", ()),
+    "report: a request": (Reporter, "_send_series", ()),
+    "report: gauges": (Gauges, "_show", ()),
+    "watch: a list": (Feed, "_listed", ()),
+}
+
+
+class PlantedError(Exception):
+    """What no code of ours expects."""
+
+
+def planted(original):
+    """Return the entry with a defect; the calls are counted over all replicas."""
+    calls, raised = count(1), []
+
+    def entry(*args, **kwargs):
+        if next(calls) % EVERY == 0 and len(raised) < TIMES:
+            raised.append(True)
+            raise PlantedError
+        return original(*args, **kwargs)
+
+    entry.raised = raised
+    entry.__qualname__ = original.__qualname__
+    return entry
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_raises_at_an_entry_of_the_shell_breaks_no_promise(monkeypatch, name):
+    owner, method, themes = ENTRIES[name]
+    entry = planted(getattr(owner, method))
+    monkeypatch.setattr(owner, method, entry)
+    seed = 1
+    while not entry.raised:
+        outcome = run(seed, themes=themes)
+        seed += 1
+        told = [one for one in outcome.violations if "PlantedError" in one.text]
+        assert [str(one) for one in outcome.violations if one not in told] == []
+    assert told
+    assert all("met a defect of our own" in one.text for one in told)
