@@ -38,7 +38,7 @@ from quorate.shell.kube.objects import PodObject
 from quorate.shell.kube.paths import pod_path
 from quorate.shell.kube.writer import TRANSIENT, Backoff
 from quorate.shell.process.clock import Clock
-from quorate.shell.process.contained import Note, contained, words_of
+from quorate.shell.process.contained import Note, words_of
 
 log = structlog.get_logger(__name__)
 
@@ -185,9 +185,11 @@ class Binder:
         except Exception as error:
             self._note("commit", about, error)
             words = words_of(error)
-        with contained(self._note, "commit", about):
+        try:
             return await self._read_back(bind, words, BindFailure.REFUSED)
-        return BindFailed(bind.uid, bind.node, BindFailure.TIMEOUT, words)
+        except Exception as error:
+            self._note("commit", about, error)
+            return BindFailed(bind.uid, bind.node, BindFailure.TIMEOUT, words)
 
     async def _bind(self, job: _Job) -> PodBound | BindFailed | None:
         """Bind one pod.

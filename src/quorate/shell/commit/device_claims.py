@@ -155,10 +155,8 @@ class DeviceClaims:
                 await self._write(give, binds, gang.deadline_s)
                 await self._until_ready(give)
             except Exception as error:
-                about, is_ours = (
-                    f"claim {give.namespace}/{give.claim}",
-                    not isinstance(error, _KNOWN),
-                )
+                about = f"claim {give.namespace}/{give.claim}"
+                is_ours = not isinstance(error, _KNOWN)
                 if is_ours:
                     self._writer.note("commit", about, error)
                 text = f"{about}: {words_of(error) if is_ours else error}"
