@@ -114,9 +114,12 @@ class VolumeClaims:
             self._on_change(PrepareFailed(gang.key, gang.attempt, one.node, text))
 
     async def _undo_all(self, undo: Undo) -> None:
-        with contained(self._writer.note, "commit", f"gang {undo.key}"):
-            await asyncio.gather(*(self._take_back(one) for one in undo.prepared))
+        await asyncio.gather(*(self._let_go(one) for one in undo.prepared))
         self._on_change(Undone(undo.key))
+
+    async def _let_go(self, one: Prepare) -> None:
+        with contained(self._writer.note, "commit", f"claim {one.key}"):
+            await self._take_back(one)
 
     async def _take_back(self, one: Prepare) -> None:
         """Remove what we wrote, unless it is gone or the claim has been bound by it."""
