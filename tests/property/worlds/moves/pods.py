@@ -16,6 +16,13 @@ RUN = 40
 """After so many objects each gang has another owner: half of them are the next run of a CronJob."""
 
 
+def maker(key, number):
+    """The owner that a pod names: some share their run, by a uid that is not theirs."""
+    is_other = number % 2 and not has_cron_job(key)
+    kind = ("apps/v1", "Deployment") if is_other else ("batch/v1", "Job")
+    return Owner(*kind, f"{key.name}-{number // RUN}")
+
+
 def make_pod(world, chance, key=None, scheduler="quorate", **fields):
     """Add a pod to the API server, after the objects that it names."""
     number = world.server.number()
@@ -30,7 +37,7 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
         spec=spec,
         created_s=float(number),
         membership=membership(world, key, task) if key else None,
-        owner=Owner("batch/v1", "Job", f"{key.name}-{number // RUN}") if key else None,
+        owner=maker(key, number) if key else None,
         run=f"{key.name}-{number // RUN}" if key else "",
         labels=fields.pop("labels", None) or pod_labels(chance, world.setting.taste),
         **fields,

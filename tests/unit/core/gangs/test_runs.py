@@ -2,6 +2,7 @@
 
 import pytest
 
+from quorate.core.check.invariants import check_all
 from quorate.core.lifecycle.next_runs import hold_next_runs
 from quorate.core.model import Owner
 from quorate.core.model.changes import OwnerChanged
@@ -203,3 +204,14 @@ def test_pods_of_the_next_run_cost_the_same_however_many_there_are():
     hold_next_runs(entry.gang, w.cluster)
     words = w.scheduler.explainer(w.now_s).pod_message(entry, of_gang)
     assert words == (Reason.EARLIER_RUN, of_gang.message)
+
+
+def test_owners_that_say_one_uid_are_counted_as_who_they_are():
+    """A tenant writes any uid: of a run that others share, the Job's part did not end with it."""
+    w = world(cpu=8)
+    gang = w.gang("owned", 4, 1, owner=FIRST, run="u")
+    w.pod("same", gang, owner=SECOND, run="u")
+    w.pod("other", gang, owner=Owner("apps/v1", "Deployment", "web"), run="u")
+    for name in ("owned-0", "same", "other"):
+        w.delete(name)
+        assert check_all(w.scheduler, w.now_s) == []

@@ -39,8 +39,9 @@ class Runs:
         self._past: Counter[str] = Counter()
         self._succeeded: dict[str, Counter[str]] = {}
         """By run, the past members that succeeded, by task."""
-        self._jobs: dict[str, Owner] = {}
-        """The runs that are Jobs, and have members in this life or wait for it."""
+        self._jobs: Counter[tuple[str, Owner]] = Counter()
+        """The runs that are Jobs, by members in this life or waiting for it. A pod may say any uid
+        of its controller, so that a run may be of several Jobs, and of others too."""
 
     def count(self, entry: PodRecord[Any], times: int) -> None:
         """Add ``times`` such members (negative: fewer)."""
@@ -50,10 +51,10 @@ class Runs:
             _add(self._current, run, times)
             if entry.where in PLACED and not entry.adopted:
                 _add(self._placed, run, times)
-            self._note_job(entry)
+            self._add_job(entry, times)
         elif entry.where is Where.NEXT_RUN:
             _add(self._next, run, times)
-            self._note_job(entry)
+            self._add_job(entry, times)
         elif entry.where is Where.PAST and run:
             _add(self._past, run, times)
             if _has_succeeded(entry):
@@ -69,7 +70,7 @@ class Runs:
     @property
     def counts(self) -> tuple[object, ...]:
         """All counts, to compare them with those of a recount."""
-        in_life = self._current, self._placed, self._next, self._jobs.keys()
+        in_life = self._current, self._placed, self._next, self._jobs
         return *in_life, self._past, self._succeeded, self.owners
 
     # What is done
@@ -99,13 +100,13 @@ class Runs:
     @property
     def jobs(self) -> Collection[Owner]:
         """The Jobs whose members are here, if they are several: they may be runs of one CronJob."""
-        return self._jobs.values() if len(self._jobs) > 1 else ()
+        return [job for _, job in self._jobs] if len(self._jobs) > 1 else ()
 
     @property
     def order(self) -> tuple[set[Owner], set[Owner]]:
         """The Jobs whose members wait for another run, and the others that have members here."""
-        waits = {job for run, job in self._jobs.items() if run in self._next}
-        return waits, set(self._jobs.values()) - waits
+        waits = {job for run, job in self._jobs if run in self._next}
+        return waits, {job for _, job in self._jobs} - waits
 
     def to_hold(self, cron_job_of: CronJobOf, min_count: int) -> set[str]:
         """Return the runs whose members have to wait until another run has ended.
@@ -117,7 +118,7 @@ class Runs:
         if len(self._jobs) < 2:
             return set()
         series: dict[str | None, list[str]] = {}
-        for run, job in self._jobs.items():
+        for run, job in self._jobs:
             series.setdefault(cron_job_of(job), []).append(run)
         series.pop("", None)
         held: set[str] = set()
@@ -135,15 +136,11 @@ class Runs:
     def _first(self, runs: Collection[str], min_count: int) -> str:
         return min(runs, key=lambda run: self._current[run] + self._next[run] < min_count)
 
-    def _note_job(self, entry: PodRecord[Any]) -> None:
-        """Note that a member of this life was counted, if a Job made it."""
-        run, owner = entry.pod.run, entry.pod.owner
-        if owner is None or owner.kind != "Job":
-            return
-        if run in self._current or run in self._next:
-            self._jobs.setdefault(run, owner)
-        else:
-            self._jobs.pop(run, None)
+    def _add_job(self, entry: PodRecord[Any], times: int) -> None:
+        """Count members of this life by the Job that made them, if one did."""
+        owner = entry.pod.owner
+        if owner is not None and owner.kind == "Job":
+            _add(self._jobs, (entry.pod.run, owner), times)
 
 
 class _NoRuns(Runs):
