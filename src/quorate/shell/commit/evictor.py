@@ -63,14 +63,14 @@ class Evictor:
 
     async def _evict_for_sure(self, eviction: Eviction) -> None:
         """Evict, and begin anew after a defect of ours: the core waits for the pod to go."""
-        while self._writer.may_write():
+        while True:
             try:
-                await self._evict(eviction)
+                return await self._evict(eviction)
             except Exception as error:
                 self._writer.note("commit", f"pod {eviction.namespace}/{eviction.name}", error)
-                await asyncio.sleep(_EVICTION.retry_s_max)
-            else:
-                return
+            finally:
+                self._tried(eviction.uid)
+            await asyncio.sleep(_EVICTION.retry_s_max)
 
     async def _evict(self, eviction: Eviction) -> None:
         body = {
@@ -88,12 +88,9 @@ class Evictor:
             log.warning("eviction refused", pod=eviction.name, problem=error.message)
             return None
 
-        try:
-            await self._writer.write(
-                lambda: self._writer.post(path, body), _EVICTION, on_failed=refused
-            )
-        finally:
-            self._tried(eviction.uid)
+        await self._writer.write(
+            lambda: self._writer.post(path, body), _EVICTION, on_failed=refused
+        )
 
     async def _is_going(self, eviction: Eviction) -> bool:
         """Whether the pod is gone, terminating, or replaced. Else a 409 is worth another try."""

@@ -83,8 +83,7 @@ class Preemptor:
         except Exception as error:
             about = f"pod {preemption.namespace}/{preemption.name}"
             self._writer.note("commit", about, error)
-            uids = tuple(victim.uid for victim in preemption.victims)
-            self._failed(preemption, uids, words_of(error))
+            self._failed(preemption, words_of(error))
 
     async def _preempt(self, preemption: Preemption) -> None:
         """Nominate first, so that the next leader can tell for whom victims are terminating.
@@ -104,7 +103,7 @@ class Preemptor:
         pairs = zip(preemption.victims, problems, strict=True)
         failed = {victim.uid: problem for victim, problem in pairs if problem}
         if failed:
-            self._failed(preemption, tuple(failed), next(iter(failed.values())))
+            self._failed(preemption, next(iter(failed.values())), tuple(failed))
 
     async def _may(self, preemption: Preemption) -> bool:
         """Find out by a dry run whether we may delete pods. If not, tell the core."""
@@ -117,8 +116,7 @@ class Preemptor:
         except ApiError as error:
             if not isinstance(error, Forbidden) or await self._has_right(first.namespace):
                 return True  # the deletion itself will meet the same error, and report it
-            uids = tuple(victim.uid for victim in preemption.victims)
-            self._failed(preemption, uids, NOT_GRANTED)
+            self._failed(preemption, NOT_GRANTED)
             return False
         self._may_delete = True
         return True
@@ -136,8 +134,10 @@ class Preemptor:
         except (ApiError, msgspec.DecodeError):
             return True  # that is not known
 
-    def _failed(self, preemption: Preemption, uids: tuple[str, ...], problem: str) -> None:
+    def _failed(self, preemption: Preemption, problem: str, uids: tuple[str, ...] = ()) -> None:
+        """Tell the core that these victims, or all of them, were not deleted."""
         log.warning("victims were not deleted", pod=preemption.name, problem=problem)
+        uids = uids or tuple(victim.uid for victim in preemption.victims)
         self._on_change(PreemptionFailed(preemption.uid, uids, problem))
 
     async def _nominate(self, preemption: Preemption) -> None:

@@ -71,3 +71,22 @@ async def test_others_wait_until_each_eviction_was_tried_but_not_for_one_that_is
     await evictor.idle.wait()
     assert len(evictor.writes), "it is tried again"
     await evictor.close()
+
+
+async def test_others_do_not_wait_for_what_only_a_leader_may_evict():
+    evictor = Evictor(writer_of(InProcess(ScriptedServer()), may_write=lambda: False))
+    evictor.submit([EVICTION])
+    await evictor.writes.settled()
+    assert evictor.idle.is_set()
+
+
+async def test_others_do_not_wait_for_an_eviction_that_meets_a_defect():
+    writer, noted = writer_of(InProcess(ScriptedServer())), []
+    writer.note = lambda stage, about, error: noted.append((stage, about))
+    evictor = Evictor(writer)
+    evictor.submit([Eviction("uid-2", "team", "..", GangKey("team", "x-k8s", "job"), "")])
+    async with asyncio.timeout(1.0):
+        await evictor.idle.wait()
+    assert noted == [("commit", "pod team/..")]
+    assert len(evictor.writes), "it is tried again"
+    await evictor.close()
