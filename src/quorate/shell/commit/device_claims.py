@@ -263,7 +263,8 @@ class DeviceClaims:
         until_s = self._clock.now_s() + BINDING_TIMEOUT_S
         while waiting and self._writer.may_write():
             path = claim_path(give.namespace, give.claim)
-            outcome = await self._writer.write(partial(self._writer.get, path), _READ)
+            read = partial(self._writer.get, path)
+            outcome = await self._writer.write(read, _READ, deadline_s=until_s)
             if outcome.end is not End.DONE:
                 raise outcome.error or ClaimError(outcome.problem)
             true = true_conditions(CLAIM.decode(outcome.body))

@@ -9,6 +9,7 @@ from quorate.core.model import Allocation
 from quorate.core.model.changes import BindFailed, BindFailure
 from quorate.core.model.devices import RequestMapping
 from quorate.core.model.plan import Bind, Give, SpecialClaim, TakeBack
+from quorate.shell.commit.device_claims import BINDING_TIMEOUT_S
 from tests.unit.shell.commit.writing_claims import (
     BIND,
     GIVE,
@@ -20,7 +21,7 @@ from tests.unit.shell.commit.writing_claims import (
     gang,
     writing,
 )
-from tests.unit.shell.scripted_server import answer, refusal
+from tests.unit.shell.scripted_server import ManualClock, answer, refusal
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
 
@@ -151,10 +152,11 @@ async def test_a_conflict_starts_from_the_claim_as_it_is_by_then():
         assert len(server.requests) == 4
 
 
-async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
-    slow = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
-    bind = replace(BIND, gives=(replace(GIVE, allocation=Allocation((slow,))),))
+SLOW = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
+BIND_SLOW = replace(BIND, gives=(replace(GIVE, allocation=Allocation((SLOW,))),))
 
+
+async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
     def device(condition):
         conditions = [{"type": condition, "status": "True"}]
         found = {"driver": "d", "pool": "p", "device": "gpu-0", "conditions": conditions}
@@ -163,14 +165,25 @@ async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobo
     # One 429 of this GET failed all binds of the gang.
     busy = refusal(429, "TooManyRequests"), refusal(503, "ServiceUnavailable")
     async with writing(claim(), claim(), *busy, device("Ready")) as (claims, bound, _, _):
-        claims.submit(gang(bind))
+        claims.submit(gang(BIND_SLOW))
         await after(claims)
         assert len(bound) == 1
     async with writing(claim(), claim(), device("Failed")) as (claims, bound, outcomes, _):
-        claims.submit(gang(bind))
+        claims.submit(gang(BIND_SLOW))
         await after(claims)
         assert not bound
         assert "Failed of device d/p/gpu-0" in outcomes[0].message
+
+
+async def test_a_claim_that_cannot_be_read_is_waited_for_no_longer_than_its_device():
+    clock = ManualClock()
+    clock.time_s -= BINDING_TIMEOUT_S
+    busy = refusal(429, "TooManyRequests")
+    async with writing(claim(), claim(), busy, clock=clock) as (claims, bound, outcomes, _):
+        claims.submit(gang(BIND_SLOW))
+        await after(claims)
+        assert not bound
+        assert "TooManyRequests" in outcomes[0].message
 
 
 async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():
