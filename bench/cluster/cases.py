@@ -23,7 +23,8 @@ class Case:
     """``gangs`` gangs of ``members`` pods, members of all gangs created in turn, on ``nodes``.
 
     Time runs from ``clock`` until ``wanted`` gangs are whole. With ``hold_s`` the case goes on for
-    that long, to see what becomes of the gangs that cannot start.
+    that long, to see what becomes of the gangs that cannot start. Pods are created at once, or at
+    the pace of ``created_per_s``.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Case:
     clock: Clock
     hold_s: float = 0.0
     timeout_s: float = 120.0
+    created_per_s: float = 0.0
 
     @property
     def wanted(self) -> int:

@@ -31,11 +31,15 @@ CONNECTIONS = 64
 
 
 class CreateJob(msgspec.Struct, frozen=True, kw_only=True):
-    """Create all ``objects`` at ``path``, CONNECTIONS at a time, in their order."""
+    """Create all ``objects`` at ``path``, CONNECTIONS at a time, in their order.
+
+    With ``per_s`` at that pace, which the API server has to keep up with; otherwise at once.
+    """
 
     kubeconfig: str
     path: str
     objects: list[msgspec.Raw]
+    per_s: float = 0.0
 
 
 class CeilingJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +62,13 @@ async def create(job: CreateJob) -> Created:
     async with await _client(job.kubeconfig) as client:
         bodies = [bytes(item) for item in job.objects]
         first_s = time.monotonic()
-        await _all([client.post(job.path, body) for body in bodies])
+        pause_s = 1 / job.per_s if job.per_s else 0.0
+        await _all(
+            [
+                _at(first_s + number * pause_s, client.post(job.path, body))
+                for number, body in enumerate(bodies)
+            ]
+        )
         return Created(first_s=first_s, last_s=time.monotonic())
 
 
@@ -148,6 +158,11 @@ async def _all(requests: Sequence[Awaitable[bytes]]) -> None:
     async with asyncio.TaskGroup() as group:
         for request in requests:
             group.create_task(_ignore_result(request))
+
+
+async def _at(time_s: float, request: Awaitable[bytes]) -> bytes:
+    await asyncio.sleep(max(0.0, time_s - time.monotonic()))
+    return await request
 
 
 async def _ignore_result(request: Awaitable[bytes]) -> None:

@@ -37,6 +37,7 @@ class Result:
     seconds: float | None = None  #: what the case measures, see Case.clock
     first_created_to_last_bind_s: float | None = None
     creation_s: float = 0.0  #: how long the load process took to create the pods
+    created_to_bound_s: list[float] = dataclasses.field(default_factory=list)  #: of each bound pod
     binds: int = 0
     cpu_s: float = 0.0  #: of the scheduler, from before the first pod to the last wanted bind
     cpu_ms_per_bind: float | None = None
@@ -84,7 +85,12 @@ class Measurement:
     def run(self, kubeconfig: Path, gangs: Sequence[str], pods: Sequence[dict[str, Any]]) -> None:
         """Create the pods and follow them until the case is over. Raises BenchError."""
         self._watch.begin(gangs)
-        job = {"kubeconfig": str(kubeconfig), "path": cases.PODS_PATH, "objects": pods}
+        job = {
+            "kubeconfig": str(kubeconfig),
+            "path": cases.PODS_PATH,
+            "objects": pods,
+            "per_s": self._case.created_per_s,
+        }
         self._cpu_before_s = cpu_s(self._actor.pid)
         with Job(self._actor.folder, "create", job) as load:
             started_s = time.monotonic()
@@ -134,6 +140,9 @@ class Measurement:
         case, watch, result = self._case, self._watch, self._result
         result.whole, result.partial = watch.whole(case.members), watch.partial(case.members)
         result.binds = len(watch.bound_s)
+        result.created_to_bound_s = [
+            round(bound_s - watch.created_s[pod], 4) for pod, bound_s in watch.bound_s.items()
+        ]
         result.watch_interruptions = watch.interruptions
         if result.binds:
             result.cpu_ms_per_bind = 1000 * result.cpu_s / result.binds

@@ -53,7 +53,8 @@ class ShapeBench(Environment):
 
     def __init__(self, progress: Callable[[str], None] = say) -> None:
         super().__init__(progress, controllers=False)
-        self._nodes: bool | None = None  # whether each has a resource of its own; None: no nodes
+        # How many there are, and whether each has a resource of its own; None: no nodes.
+        self._nodes: tuple[int, bool] | None = None
         self._standing: list[Body] = []
         self._has_volumes = False
         important = {
@@ -153,17 +154,20 @@ class ShapeBench(Environment):
     def _prepare(self, shape: Shape) -> None:
         """Make what the shape stands on, and keep of the last shape's what serves again."""
         wanted = list(shapes.standing_pods(shape))
-        if self._standing and (self._standing != wanted or self._nodes != shape.own_resources):
+        nodes = shape.nodes, shape.own_resources
+        if self._standing and (self._standing != wanted or self._nodes != nodes):
             self.progress(f"deleting {len(self._standing)} pods")
             self._delete(self._standing)
             self._standing = []
-        if self._nodes != shape.own_resources:
+        if self._nodes != nodes:
             if self._nodes is not None:
-                self.progress(f"deleting {shapes.NODES} nodes")
-                self.delete([f"/api/v1/nodes/node-{number}" for number in range(shapes.NODES)])
-            self.progress(f"creating {shapes.NODES} nodes")
-            self.create("/api/v1/nodes", shapes.nodes(own_resources=shape.own_resources))
-            self._nodes = shape.own_resources
+                count, _ = self._nodes
+                self.progress(f"deleting {count} nodes")
+                self.delete([f"/api/v1/nodes/node-{number}" for number in range(count)])
+            self.progress(f"creating {shape.nodes} nodes")
+            made = shapes.nodes(shape.nodes, own_resources=shape.own_resources)
+            self.create("/api/v1/nodes", made)
+            self._nodes = nodes
         if shape.has_volumes and not self._has_volumes:
             self._make_volumes(shape)
         if wanted and not self._standing:

@@ -1,10 +1,13 @@
 """Show the results of scheduler_perf's shapes: pods per second of each scheduler, and the ratio.
 
+Of a shape whose pods are created at a pace: how long each of them waited.
+
 In: results of ``shape_bench``. Out: one table. Called by ``python -m bench``.
 """
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -24,12 +27,36 @@ def print_table(results: Sequence[Result], console: Console) -> None:
     table.add_column("shape")
     for name in ("pods", *PEER_NAMES, "ratio", "wanted", "", "CPU ms/bind", "load"):
         table.add_column(name, justify="right")
+    waits = Table(title="ms from created to bound, of all pods", title_justify="left")
+    for name in ("shape", "peer", "p50", "p90", "p99", "not bound"):
+        waits.add_column(name, justify="left" if name in {"shape", "peer"} else "right")
     for shape in SHAPES:
         of_shape = [result for result in results if result.case == shape.name]
-        if of_shape:
+        if of_shape and shape.created_per_s:
+            for cells in wait_rows(shape, of_shape):
+                waits.add_row(shape.title, *cells)
+        elif of_shape:
             table.add_row(shape.title, f"{shape.measured:,}", *row(shape, of_shape))
-    if table.row_count:
-        console.print(table)
+    for one in (table, waits):
+        if one.row_count:
+            console.print(one)
+
+
+def wait_rows(shape: Shape, results: Sequence[Result]) -> Iterator[list[str]]:
+    """Return the cells of each peer: how long pods of one shape waited, over all its runs."""
+    runs = {
+        name: [one for one in results if one.peer == name and not one.error] for name in PEER_NAMES
+    }
+    p99_s = {}
+    for name in PEER_NAMES:
+        waits_s = [wait_s for one in runs[name] for wait_s in one.created_to_bound_s]
+        of_hundred = statistics.quantiles(waits_s, n=100) if len(waits_s) > 1 else [math.nan] * 99
+        p99_s[name] = of_hundred[98]
+        missing = sum(shape.measured - one.binds for one in runs[name])
+        shown = [f"{1000 * of_hundred[share - 1]:.0f}" for share in (50, 90, 99)]
+        yield [name, *shown, f"{missing:,}"]
+    ratio = p99_s["quorate"] / p99_s["kube-scheduler"]
+    yield ["p99, ratio", "", "", f"{ratio:.2f}, wanted <= 1.0{', MISSED' if ratio > 1 else ''}", ""]
 
 
 def row(shape: Shape, results: Sequence[Result]) -> list[str]:

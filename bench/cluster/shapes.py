@@ -6,6 +6,7 @@ numbers of pods are chosen so that a shape takes a few seconds, and the nodes ar
 throughout, so that all shapes but one share them. Every pod is in one namespace.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ Body = dict[str, Any]
 MakeSpec = Callable[[int], Body]
 """The part of a pod that makes the shape, by the pod's number."""
 
-NODES = 5000
+NODES = 5000  #: of all shapes but those that say otherwise
 ZONE = "topology.kubernetes.io/zone"
 ZONES = ("zone-1", "zone-2", "zone-3")
 HOSTNAME = "kubernetes.io/hostname"
@@ -40,7 +41,8 @@ class Shape:
 
     ``hopeless`` pods fit nowhere; they are created before the measured ones and stay. With
     ``churns`` a node, a pod that fits nowhere and a Service are made anew each second meanwhile.
-    ``target`` is the least throughput that is wanted, as a multiple of kube-scheduler's.
+    ``target`` is the least throughput that is wanted, as a multiple of kube-scheduler's. Pods are
+    created at once, or at the pace of ``created_per_s``: then each pod's own wait counts.
     """
 
     name: str
@@ -55,10 +57,13 @@ class Shape:
     has_volumes: bool = False
     own_resources: bool = False  #: each node has a resource that no other has
     timeout_s: float = 60.0
+    created_per_s: float = 0.0
+    nodes: int = NODES
 
     def as_case(self) -> Case:
         """Describe the measured pods as one gang, whose last bind ends the run."""
-        return _case(self.name, self.title, self.measured, self.timeout_s)
+        case = _case(self.name, self.title, self.measured, self.timeout_s)
+        return dataclasses.replace(case, nodes=self.nodes, created_per_s=self.created_per_s)
 
     def warm_up(self) -> Case:
         """Describe what shows that a scheduler has started; not measured."""
@@ -189,6 +194,13 @@ _STANDING_CLAIM, _MEASURED_CLAIM = "claim-standing", "claim-measured"
 
 SHAPES = (
     Shape(name="plain", title="plain", measured=4000, standing=1000),
+    Shape(
+        name="stream",
+        title="plain, 330 a second, on 200 nodes",
+        measured=5000,
+        created_per_s=330.0,
+        nodes=200,
+    ),
     Shape(
         name="spread-hard",
         title="spread over zones, hard",

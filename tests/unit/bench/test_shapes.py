@@ -115,6 +115,17 @@ def test_a_run_that_failed_counts_for_nothing():
     assert shape_report.row(SHAPE, results)[:5] == ["100", "-", "-", ">= 3.0", ""]
 
 
+def test_of_a_stream_each_pods_wait_counts_and_what_was_not_bound_is_told():
+    waits_s = [0.01] * 95 + [0.3] * 5
+    ours = result("quorate", 1.0, binds=99, created_to_bound_s=waits_s)
+    theirs = result("kube-scheduler", 1.0, created_to_bound_s=[2 * one for one in waits_s])
+    assert list(shape_report.wait_rows(SHAPE, [ours, theirs])) == [
+        ["quorate", "10", "10", "300", "1"],
+        ["kube-scheduler", "20", "20", "600", "0"],
+        ["p99, ratio", "", "", "0.50, wanted <= 1.0", ""],
+    ]
+
+
 def test_the_throughput_of_a_run_that_did_not_end_is_that_up_to_its_time_limit():
     assert pods_per_s(SHAPE, result("quorate", None, binds=25)) == 0.5
     assert pods_per_s(SHAPE, result("quorate", 4.0)) == 25.0
