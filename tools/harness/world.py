@@ -91,6 +91,29 @@ class World:
             if one is not None:
                 self.create_pod(one)
 
+    def bind(
+        self,
+        name: str,
+        node: str,
+        annotations: dict[str, str] | None = None,
+        *,
+        legacy: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Bind a pod as another scheduler would. Raises what the API server answers."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "name": name,
+                "namespace": self.namespace,
+                "annotations": annotations or {},
+            },
+            "target": {"kind": "Node", "name": node},
+        }
+        path = self.path("bindings") if legacy else self.path("pods", f"{name}/binding")
+        self.cluster.api("POST", f"{path}{'?dryRun=All' if dry_run else ''}", body)
+
     def delete_pod(self, name: str, *, wait: bool = False) -> None:
         path = self.path("pods", name)
         self.cluster.api("DELETE", path)

@@ -81,14 +81,7 @@ def test_a_successor_finishes_what_a_crash_left_in_part(apart, beside):
 
 
 def bind_as_a_dead_leader(world, name: str, node: str) -> None:
-    attempt = {"quorate.dev/attempt": "dead-1", "quorate.dev/attempt-size": "4"}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name, "annotations": attempt},
-        "target": {"kind": "Node", "name": node},
-    }
-    world.cluster.api("POST", f"/api/v1/namespaces/{world.namespace}/pods/{name}/binding", body)
+    world.bind(name, node, {"quorate.dev/attempt": "dead-1", "quorate.dev/attempt-size": "4"})
 
 
 @pytest.mark.core

@@ -59,15 +59,8 @@ def bindings_refused(world, pod_name: str) -> Iterator[None]:
 
 def is_refused(world, pod_name: str) -> bool:
     """Ask with a dry run, which finds no such pod where the policy lets it pass."""
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": pod_name},
-        "target": {"kind": "Node", "name": "none"},
-    }
-    path = f"/api/v1/namespaces/{world.namespace}/pods/{pod_name}/binding?dryRun=All"
     try:
-        world.cluster.api("POST", path, body)
+        world.bind(pod_name, "none", dry_run=True)
     except ApiError as error:
         return "refused by a test" in error.message
     return False

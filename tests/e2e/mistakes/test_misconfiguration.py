@@ -173,6 +173,17 @@ def test_an_anti_affinity_of_a_running_pod_holds_what_it_selects(world):
     world.wait_bound(2, "gang=g")
 
 
+def test_two_schedulers_that_act_for_one_name_are_told_of(world):
+    """Nobody said so while they overfilled nodes."""
+    (node,) = world.nodes(1)
+    world.create_pods([pod("single", requests={"cpu": "999"}), *world.gang("g", 2)[:1]])
+    wait_for(lambda: len(world.conditions()) == 2, "both wait")
+    for name in ("single", "g-0"):
+        world.bind(name, node)
+        words = f"another scheduler bound pod {name} to node {node}: only one may act for"
+        world.wait_event("BoundByAnother", words)
+
+
 def versions(world) -> dict[str, str]:
     return {p["metadata"]["name"]: p["metadata"]["resourceVersion"] for p in world.pods()}
 

@@ -40,22 +40,9 @@ def kube_scheduler(cluster):
     cluster.stop_kube_scheduler()
 
 
-def bind(world, name: str, node: str, *, legacy=False, dry_run=False) -> None:
-    """Bind a pod by hand; raises what the API server answers."""
-    path = f"/api/v1/namespaces/{world.namespace}"
-    body = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name, "namespace": world.namespace},
-        "target": {"kind": "Node", "name": node},
-    }
-    tail = "bindings" if legacy else f"pods/{name}/binding"
-    world.cluster.api("POST", f"{path}/{tail}{'?dryRun=All' if dry_run else ''}", body)
-
-
 def denied(world, name: str, node: str, **options) -> str:
     with pytest.raises(ApiError) as caught:
-        bind(world, name, node, **options)
+        world.bind(name, node, **options)
     assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
     return caught.value.message
 
@@ -72,7 +59,7 @@ def seen(world, *names: str, node: str) -> None:
     def is_seen(name: str) -> bool:
         before = judged()
         with contextlib.suppress(ApiError):
-            bind(world, name, node, dry_run=True)
+            world.bind(name, node, dry_run=True)
         return judged() > before
 
     for name in names:
@@ -85,11 +72,11 @@ def test_a_binding_that_overcommits_a_node_is_denied_and_one_that_fits_is_not(gu
     for name, cpu in (("a", "3"), ("b", "2"), ("c", "1")):
         guarded.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": cpu}))
     seen(guarded, "a", "b", "c", node=node)
-    bind(guarded, "a", node, legacy=legacy)
+    guarded.bind("a", node, legacy=legacy)
     said = denied(guarded, "b", node, legacy=legacy)
     assert f"node {node} has no room for pod {guarded.namespace}/b: it asks for 2 cpu" in said
     assert "and 1 is free" in said
-    bind(guarded, "c", node, legacy=legacy)
+    guarded.bind("c", node, legacy=legacy)
     assert guarded.where() == {"a": node, "c": node}
     assert not overcommitted(guarded)
 
@@ -99,10 +86,10 @@ def test_without_the_scheduler_every_binding_goes_through(guarded):
     for name in ("a", "b", "c"):
         guarded.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": "3"}))
     seen(guarded, "a", "b", "c", node=node)
-    bind(guarded, "a", node)
+    guarded.bind("a", node)
     denied(guarded, "b", node)
     assert guarded.quorate.stop() == 0
-    bind(guarded, "b", node)
+    guarded.bind("b", node)
     assert guarded.where() == {"a": node, "b": node}
 
 
@@ -219,9 +206,9 @@ def test_a_standby_lets_everything_through_and_denies_once_it_leads(apart, besid
     (node,) = apart.nodes(1, allocatable={"cpu": "4"})
     for name in ("a", "b", "c"):
         apart.create_pod(pod(name, scheduler=FOREIGN, requests={"cpu": "3"}))
-    bind(apart, "a", node)
+    apart.bind("a", node)
     wait_for(lambda: apart.running() == 1, "the first runs")
-    bind(apart, "b", node)  # more than there is; but it cannot know what the leader commits to
+    apart.bind("b", node)  # more than there is; but it cannot know what the leader commits to
     assert standby.metric("quorate_guard_reviews_total", answer="unjudged") == 2.0
     assert leader.stop() == 0
     wait_for(standby.leads, "the standby leads")

@@ -208,7 +208,7 @@ class ClusterState:
         label_set = self.neighbours.acquire(pod.namespace, pod.labels, pod.spec)
         self.neighbours.drop(entry.label_set, entry.pod.spec)
         self.devices.note_user(pod, entry.pod)
-        entry.note_nomination(pod)
+        entry.note_version(pod)
         self.storage.replace(pod)
         gang_before, owner_before, adopted = entry.gang, entry.pod.owner, entry.adopted
         entry.pod, entry.label_set = pod, label_set

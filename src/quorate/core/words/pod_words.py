@@ -23,6 +23,17 @@ def single_words(entry: PodEntry) -> str:
     return f"the pod waits for its scheduling gates: {', '.join(named)}{more}"
 
 
+def bound_by_another(entry: PodEntry) -> str:
+    """Return a warning about a pod of ours that another scheduler bound; "" if none did."""
+    if not entry.elsewhere:
+        return ""
+    pod = entry.pod
+    return (
+        f"another scheduler bound pod {pod.name} to node {pod.node or entry.node}: only one may act for "
+        f"schedulerName {pod.scheduler}"
+    )
+
+
 def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:
     """Name two members and the field in which they differ; ``min_key`` is the pods' key of min."""
     have_a_say = (Where.WAITING, Where.GATED, Where.INVALID, Where.FOREIGN)

@@ -20,7 +20,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
-from quorate.core.words.pod_words import priority_words
+from quorate.core.words.pod_words import bound_by_another, priority_words
 from quorate.dialects import StatusPatch, awaited_under, by_name
 from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.errors import NotFound
@@ -82,6 +82,7 @@ class Reporter:
             if key.is_single and key in gangs and not gangs[key].has_undecided:
                 # A single pod with a node needs no report, and there are many.
                 self._telling.settle(key)
+                self._warn_of_others(gangs[key])
                 continue
             self._telling.quiet_gangs.touch(key, now_s)
         self._touch_news.set()
@@ -247,13 +248,20 @@ class Reporter:
         for entry in gang.members.values():
             for warning in (of_gang | {entry.pod.warning}) - {""}:
                 self._warn(gang.key, entry.pod, warning)
+        self._warn_of_others(gang)
 
-    def _warn(self, key: GangKey, pod: Pod, warning: str) -> None:
+    def _warn_of_others(self, gang: GangEntry) -> None:
+        """Warn of members that another scheduler bound: it overfills nodes, or will."""
+        for entry in gang.members.values():
+            if words := bound_by_another(entry):
+                self._warn(gang.key, entry.pod, words, "BoundByAnother")
+
+    def _warn(self, key: GangKey, pod: Pod, warning: str, reason: str = "GangLabels") -> None:
         """Write a warning that blocks nothing, once for each gang."""
         warned = self._warned.setdefault(key, set())
         if warning not in warned and len(warned) < _WARNINGS_MAX:
             warned.add(warning)
-            self.event(pod, kind="Warning", reason="GangLabels", action="Scheduling", note=warning)
+            self.event(pod, kind="Warning", reason=reason, action="Scheduling", note=warning)
 
     # What the core says
 

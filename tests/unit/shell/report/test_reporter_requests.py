@@ -131,6 +131,34 @@ async def test_an_event_of_a_gang_regards_its_object_and_goes_on_as_a_series(run
     assert series[0]["lastObservedTime"].endswith("Z")
 
 
+@pytest.mark.parametrize("gang", [None, key("g")], ids=["single", "member"])
+async def test_a_pod_of_ours_that_another_scheduler_binds_has_a_warning(running, gang):
+    """Two schedulers that act for one schedulerName overfill nodes, and nobody said so."""
+    w = running.world
+    w.node("small", cpu=1)
+    w.pod("p", gang, cpu=9)
+    running.touch()
+    await running.passes(2)
+    w.edit("p", node="small")
+    running.touch()
+    await running.passes(2)
+    told = [one for one in running.server.events.values() if one["reason"] == "BoundByAnother"]
+    words = "another scheduler bound pod p to node small: only one may act for schedulerName"
+    assert [(one["type"], one["note"]) for one in told] == [("Warning", f"{words} quorate")]
+
+
+async def test_pods_that_were_made_with_a_node_or_bound_by_us_have_no_warning(running):
+    w = running.world
+    w.node("n", cpu=9)
+    w.pod("static", node="n")
+    w.pod("p", cpu=1)
+    running.touch()
+    w.edit("p", node="n", attempt="x-1")
+    running.touch()
+    await running.passes(2)
+    assert {one["reason"] for one in running.server.events.values()} <= {"Scheduled"}
+
+
 async def test_an_event_that_is_gone_is_made_again(running):
     w = running.world
     w.node("small", cpu=1)

@@ -36,7 +36,7 @@ def update_in_place(
         gang.detach(entry)
     if entry.row >= 0:
         precedence.released(entry)
-    entry.note_nomination(pod)
+    entry.note_version(pod)
     entry.pod, entry.where = pod, Where.BOUND
     if gang is not None:
         if pod.bound_for != bound_for:

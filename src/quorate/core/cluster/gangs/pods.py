@@ -96,7 +96,7 @@ class PodRecord(Generic[Gang]):
         self.adopted = False
         """Whether it was bound before a changed label put it into its gang: it starts no gang."""
         self.elsewhere = False
-        """Whether our Binding was refused because another one came first."""
+        """Whether another scheduler bound it while we had it to place."""
         self.evicting = False
         self.nominated = pod.nominated
         """The node on which it is promised room, by the API or by a later decision of ours."""
@@ -131,8 +131,10 @@ class PodRecord(Generic[Gang]):
         """Whether another scheduler bound it: then it is not evicted for its gang."""
         return self.elsewhere or (bool(self.pod.node) and not self.pod.attempt)
 
-    def note_nomination(self, pod: Pod) -> None:
-        """Take the nomination of a newer version if it differs from that of the last version."""
+    def note_version(self, pod: Pod) -> None:
+        """Note who bound it, and the nomination if it differs from that of the last version."""
+        if pod.node and not pod.attempt and self.where in UNDECIDED:
+            self.elsewhere = True
         if pod.nominated != self.pod.nominated:
             self.nominated = pod.nominated
 
