@@ -117,11 +117,13 @@ def test_what_it_says_to_type_works_from_any_folder(tmp_path):
 
 
 @pytest.mark.explore
-def test_gpu_nodes_and_nodes_do_not_go_together():
-    done = up("--nodes", "3", "--gpu-nodes", "2")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert "give one of them" in done.stderr
+def test_gpu_nodes_and_nodes_go_together(tmp_path):
+    """They were refused, so a mixed cluster took a shape file."""
+    process, _ = started(tmp_path, "--nodes", "5", "--gpu-nodes", "2")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=HANGS_S)
+    assert (process.returncode, err) == (0, "")
+    assert "with 5 nodes (2 x 8 GPUs, 3 CPU nodes) at https://127.0.0.1:" in out
 
 
 def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_path):

@@ -94,6 +94,7 @@ def quorate(
     epilog=examples(
         "up",
         "quorate up",
+        "quorate up --nodes 10 --gpu-nodes 4",
         "quorate up --shape coreweave-h100 --gpu-nodes 64",
         "quorate up --data ./cluster",
         "quorate up --background --write-kubeconfig ~/.kube/config",

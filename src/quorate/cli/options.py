@@ -165,7 +165,7 @@ Nodes = Annotated[
     typer.Option(
         min=0,
         metavar="N",
-        help="How many nodes; else the shape's own number.",
+        help="How many nodes in all; else the shape's own number.",
         show_default=False,
     ),
 ]
@@ -174,7 +174,7 @@ GpuNodes = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="How many nodes with GPUs; the shape's other nodes in proportion.",
+        help="How many nodes with GPUs; others in proportion, or up to --nodes in all.",
         show_default=False,
     ),
 ]

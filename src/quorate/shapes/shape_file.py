@@ -157,24 +157,36 @@ def nodes_of(shape: Shape, count: int | None = None) -> Iterator[Node]:
     return _nodes(shape, counts)
 
 
-def nodes_with_gpus(shape: Shape, gpu_nodes: int) -> Iterator[Node]:
-    """Give the Node objects of a shape with so many GPU nodes, and others in proportion to them.
+def nodes_with_gpus(shape: Shape, gpu_nodes: int, count: int | None = None) -> Iterator[Node]:
+    """Give the Node objects of a shape with so many GPU nodes.
 
-    Raises ShapeError: the shape has no GPU nodes, or ``gpu_nodes`` is out of range.
+    There are as many others as make ``count`` nodes in all; without it, in proportion to them.
+
+    Raises ShapeError: the shape has no such nodes, or a number is out of range.
     """
-    have = [pool.count if _has_gpus(pool) else 0 for pool in shape.pools]
-    if not sum(have):
+    with_gpus = Shape(shape.about, [pool for pool in shape.pools if _has_gpus(pool)])
+    others = Shape(shape.about, [pool for pool in shape.pools if not _has_gpus(pool)])
+    if not with_gpus.count:
         raise ShapeError("the shape has no GPU nodes: use --nodes.")
-    of_gpus = Shape(shape.about, [pool for pool in shape.pools if _has_gpus(pool)])
-    scaled = iter(scaled_counts(of_gpus, gpu_nodes))
-    others = gpu_nodes / sum(have)
-    counts = [
-        next(scaled)
-        if _has_gpus(pool)
-        else min(pool.count, 1) and max(1, round(pool.count * others))
-        for pool in shape.pools
-    ]
-    return _nodes(shape, counts)
+    of_gpus = iter(scaled_counts(with_gpus, gpu_nodes))
+    if count is None:
+        share = gpu_nodes / with_gpus.count
+        each = [min(pool.count, 1) and max(1, round(pool.count * share)) for pool in others.pools]
+    else:
+        each = _other_counts(others, gpu_nodes, count)
+    of_others = iter(each)
+    return _nodes(shape, [next(of_gpus if _has_gpus(pool) else of_others) for pool in shape.pools])
+
+
+def _other_counts(others: Shape, gpu_nodes: int, count: int) -> list[int]:
+    """Return how many nodes each pool without GPUs has when there are ``count`` in all."""
+    if count > gpu_nodes and others.count:
+        _check_count(count)
+        return scaled_counts(others, count - gpu_nodes)
+    if count == gpu_nodes:
+        return [0] * len(others.pools)
+    why = "the shape has none without GPUs" if count > gpu_nodes else "--nodes counts all nodes"
+    raise ShapeError(f"{count} nodes, of which {gpu_nodes} have GPUs, cannot be: {why}.")
 
 
 def _has_gpus(pool: Pool) -> bool:
@@ -188,8 +200,7 @@ def scaled_counts(shape: Shape, count: int) -> list[int]:
     What is left over by rounding goes to the pools that lost most by it; as long as there are
     enough nodes, no pool that has any stays empty. Raises ShapeError.
     """
-    if not 1 <= count <= NODES_MAX:
-        raise ShapeError(f"{count} nodes cannot be: give a number from 1 to {NODES_MAX}.")
+    _check_count(count)
     wanted = [pool.count for pool in shape.pools]
     used = [index for index, many in enumerate(wanted) if many]
     least = 1 if count >= len(used) else 0
@@ -201,6 +212,11 @@ def scaled_counts(shape: Shape, count: int) -> list[int]:
         larger = [i for i in used if given[i] > least]
         given[min(larger, key=lambda i: (exact[i] - given[i], i))] -= 1
     return given
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= NODES_MAX:
+        raise ShapeError(f"{count} nodes cannot be: give a number from 1 to {NODES_MAX}.")
 
 
 def _nodes(shape: Shape, counts: Sequence[int]) -> Iterator[Node]:

@@ -120,7 +120,7 @@ def test_an_address_at_which_nobody_listens(capsys, files, words):
         (["up", "--nodes", "-1"], "See: quorate up --help"),
         (["up", "--gpu-nodes", "0"], "See: quorate up --help"),
         (["up", "--gpu-nodes", "1000000"], "give a number from 1 to 100000"),
-        (["up", "--gpu-nodes", "3", "--nodes", "3"], "give one of them"),
+        (["up", "--gpu-nodes", "3", "--nodes", "2"], "--nodes counts all nodes"),
         (["up", "--gpu-nodes", "3", "--shape", "kwok-cpu"], "no GPU nodes: use --nodes"),
         (["up", "--port", "99999"], "See: quorate up --help"),
         (["up", "--data", "empty"], "name another folder with --data"),

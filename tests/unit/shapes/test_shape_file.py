@@ -144,6 +144,29 @@ def test_gpu_nodes_are_exactly_so_many_and_others_in_proportion(gpu_nodes, with_
     assert (sum(counted), len(counted) - sum(counted)) == (with_gpus, others)
 
 
+@pytest.mark.parametrize(
+    ("gpu_nodes", "count", "others"), [(4, 10, 6), (1, 2, 1), (3, 3, 0), (2, 102, 100)]
+)
+def test_gpu_nodes_of_a_number_of_nodes_leave_the_others_without_gpus(gpu_nodes, count, others):
+    """``--nodes`` with ``--gpu-nodes`` was refused, so a mixed cluster took a shape file."""
+    made = list(nodes_with_gpus(load("small"), gpu_nodes, count))
+    counted = ["nvidia.com/gpu" in node["status"]["capacity"] for node in made]
+    assert (sum(counted), len(counted) - sum(counted)) == (gpu_nodes, others)
+
+
+@pytest.mark.parametrize(
+    ("count", "shape", "says"),
+    [
+        (2, "small", "2 nodes, of which 3 have GPUs, cannot be: --nodes counts all nodes"),
+        (100_001, "small", "100001 nodes cannot be"),
+        (4, "coreweave-gb200", "cannot be: the shape has none without GPUs"),
+    ],
+)
+def test_numbers_of_nodes_that_cannot_be_together_are_named(count, shape, says):
+    with pytest.raises(ShapeError, match=says):
+        nodes_with_gpus(load(shape), 3, count)
+
+
 def test_a_shape_without_gpus_has_no_gpu_nodes():
     with pytest.raises(ShapeError, match="no GPU nodes: use --nodes"):
         nodes_with_gpus(load("kwok-cpu"), 3)

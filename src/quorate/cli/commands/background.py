@@ -6,13 +6,14 @@ said when it was ready. Exit code 2 when it could not start, or when there is no
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from quorate.cli import processes
@@ -27,11 +28,15 @@ _SAID_BYTES_MAX = 1 << 16
 _LOOK_S = 0.05
 _START_S_MAX = 120.0
 _STOP_S_MAX = 30.0
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def up(words: Sequence[str]) -> int:
-    """Start the same command in the background; return when its cluster is ready."""
-    with tempfile.TemporaryFile(prefix="quorate-up-") as said_to:
+    """Start the same command in the background; return when its cluster is ready.
+
+    A signal that ends this process meanwhile ends the cluster first.
+    """
+    with _noted(*_ENDING) as asked, tempfile.TemporaryFile(prefix="quorate-up-") as said_to:
         process = subprocess.Popen(
             # -P: a folder ``quorate`` where somebody happens to stand is not what runs
             [sys.executable, "-P", "-m", "quorate.cli", *(one for one in words if one != _OPTION)],
@@ -41,19 +46,43 @@ def up(words: Sequence[str]) -> int:
             start_new_session=True,
         )
         deadline_s = time.monotonic() + _START_S_MAX
-        while process.poll() is None and time.monotonic() < deadline_s:
+        while process.poll() is None and time.monotonic() < deadline_s and not asked:
             if ENDED_BY in _text(said_to):
                 break
             time.sleep(_LOOK_S)
         said = _text(said_to)
-    if process.poll() is not None:
+        ended_itself = process.poll() is not None
+        if asked or ENDED_BY not in said:
+            _end(process)
+    if ended_itself:
         return output.error(said.removeprefix("Error: ") or "the cluster ended as it started")
     if ENDED_BY not in said:
-        process.terminate()
         return output.error(f"the cluster was not ready within {_START_S_MAX:.0f} s; {said}")
     for line in said.replace(ENDED_BY, f"quorate down {process.pid}{_ENDS}").splitlines():
         output.say(line)
     return 0
+
+
+@contextlib.contextmanager
+def _noted(*numbers: signal.Signals) -> Iterator[list[int]]:
+    """Give the signals that come meanwhile; they are sent anew at the end."""
+    came: list[int] = []
+    old = {int(one): signal.signal(one, lambda number, _: came.append(number)) for one in numbers}
+    try:
+        yield came
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _text(file: IO[bytes]) -> str:

@@ -57,6 +57,7 @@ kind: SchedulerConfiguration
 profiles:
   - schedulerName: default-scheduler
 """
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _EXAMPLE = Path("examples/coreweave-podgroup.yaml")
 _GC_THRESHOLDS = (100_000, 50, 100)
 """Objects come and go as plain data without cycles: look for cycles seldom."""
@@ -90,8 +91,7 @@ def up(wishes: Wishes) -> int:
         for name, what in presets():
             say(f"{name:<18}{what}")
         return 0
-    if wishes.nodes is not None and wishes.gpu_nodes is not None:
-        return output.error("--nodes and --gpu-nodes do not go together: give one of them")
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # until there is who tidies up
     folder = wishes.data or Path(tempfile.mkdtemp(prefix="quorate-up-"))
     try:
         asyncio.run(_serve(wishes, folder, started_s))
@@ -111,8 +111,9 @@ def up(wishes: Wishes) -> int:
 async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPS:
         loop.add_signal_handler(number, stop.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     config = load_config(wishes.config) if wishes.config else _default_config()
     if wishes.write_kubeconfig is not None:
         kubeconfig_file.check(wishes.write_kubeconfig)
@@ -234,7 +235,7 @@ def _agents(run_time: str | None) -> AgentSettings:
 def _nodes(wishes: Wishes, cluster: EmbeddedCluster) -> Iterator[Object]:
     """Give the wished nodes; none when the folder has some and nothing else was asked for."""
     if wishes.gpu_nodes is not None:
-        return nodes_with_gpus(load(wishes.shape), wishes.gpu_nodes)
+        return nodes_with_gpus(load(wishes.shape), wishes.gpu_nodes, wishes.nodes)
     if wishes.nodes == 0 or (wishes.nodes is None and cluster.node_count):
         return iter(())
     return iter(nodes_of(load(wishes.shape), wishes.nodes))
