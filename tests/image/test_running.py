@@ -25,29 +25,32 @@ PODS = "/api/v1/namespaces/default/pods"
 GANG = "pod-group.scheduling.sigs.k8s.io"
 ENTER = """
 set -e
-root=$1 shared=$2
-shift 2
+root=$1 shared=$2 user=$3
+shift 3
 mount --bind "$root" "$root"
 mount -o remount,ro,bind "$root"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 mount -t proc proc "$root/proc"
 if [ -n "$shared" ]; then mkdir -p "$root$shared"; mount --bind "$shared" "$root$shared"; fi
-exec chroot --userspec=65532:65532 "$root" "$@"
+exec chroot --userspec="$user" "$root" "$@"
 """
 
 
-def inside(root: Path, *command: str, shared: Path | str = "") -> list[str]:
+def inside(
+    root: Path, *command: str, shared: Path | str = "", user: str = "65532:65532"
+) -> list[str]:
     """Return the command that runs another one in the image; ``shared`` is a folder of both."""
-    return ["unshare", "--mount", "sh", "-c", ENTER, "enter", str(root), str(shared), *command]
+    enter = ["unshare", "--mount", "sh", "-c", ENTER, "enter", str(root), str(shared), user]
+    return [*enter, *command]
 
 
 @pytest.fixture
 def run(root, image):
     environment = dict(one.split("=", 1) for one in image.config["config"]["Env"])
 
-    def call(*command):
+    def call(*command, user="65532:65532"):
         done = subprocess.run(
-            inside(root, *command),
+            inside(root, *command, user=user),
             env={**os.environ, **environment, "PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
@@ -63,6 +66,14 @@ def test_the_entry_point_runs(run, image):
     (entry,) = image.config["config"]["Entrypoint"]
     version = image.config["config"]["Labels"]["org.opencontainers.image.version"]
     assert run(entry, "version") == (0, f"{version}\n", "")
+
+
+def test_it_runs_as_a_user_that_it_does_not_know(run):
+    """OpenShift gives each namespace users of its own, in the group 0."""
+    version = run("/usr/local/bin/quorate", "version")
+    assert run("/usr/local/bin/quorate", "version", user="1000680000:0") == version
+    code, _, errors = run("/usr/local/bin/quorate", "run", user="1000680000:0")
+    assert (code, errors.count("\n")) == (2, 1), errors
 
 
 def test_it_has_the_extra_for_devices_and_hence_the_whole_command_line(run):
