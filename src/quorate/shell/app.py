@@ -353,7 +353,7 @@ class App:
         self._waiting_before = cluster.waiting
 
     def _commit(self, plan: Plan) -> None:
-        self._times.planned(plan)
+        self._times.planned(plan, self.scheduler.cluster.pods)
         self._committer.carry_out(plan)
 
     def _on_touched(self, touched: Iterable[GangKey]) -> None:

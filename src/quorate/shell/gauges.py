@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from quorate.core.model.quantity import counts_gpus
 from quorate.core.scheduler import Scheduler
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.process.contained import contained
@@ -57,7 +58,9 @@ class Gauges:
         self._show_core()
         self._metrics.recorder_bytes.set(self._recorder.size_bytes)
         since_s: list[float] = []
+        gpus_free: dict[str, int] = {}
         if self._may_write():
+            gpus_free = self._gpus_free()
             self._self_check.look()
             since_s = [
                 reservation.since_s
@@ -65,6 +68,14 @@ class Gauges:
                 if reservation.since_s
             ]
         self._metrics.show_holds(since_s, self._clock.now_s())
+        self._metrics.show_waiting(gpus_free, self._clock.now_s())
+
+    def _gpus_free(self) -> dict[str, int]:
+        """Return how many GPUs no pod requests on nodes without a cordon, by resource."""
+        nodes = self._scheduler.cluster.nodes
+        free = nodes.free[nodes.alive & ~nodes.unschedulable]
+        columns = {name: at for name, at in nodes.resources.columns.items() if counts_gpus(name)}
+        return {name: int(free[:, at].clip(min=0).sum()) for name, at in columns.items()}
 
     def _show_watches(self) -> None:
         feed, metrics = self._feed, self._metrics

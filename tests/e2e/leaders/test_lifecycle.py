@@ -34,6 +34,23 @@ def test_pages_of_a_running_scheduler(world):
         assert name in page
 
 
+def test_metrics_say_how_long_gangs_wait_and_for_how_many_gpus(world):
+    """No metric told of waiting time, the oldest gang, GPUs free and waiting."""
+    gpu, metric = f"{world.namespace}.example.com/gpu", world.quorate.metric
+    started = metric("quorate_gang_wait_seconds_count")
+    world.nodes(1, allocatable={"cpu": "8", gpu: "8"})
+    world.create_pods(world.gang("runs", 2, requests={"cpu": "1", gpu: "1"}))
+    world.wait_bound(2)
+    world.create_pods(world.gang("waits", 2, requests={"cpu": "1", gpu: "4"}))
+    world.wait_condition("2 members must start together")
+    found = [("quorate_gpus_free", 6.0), ("quorate_gpus_waiting", 8.0)]
+    for name, amount in found:
+        wait_for(lambda n=name, a=amount: metric(n, resource=gpu) == a, f"{name} is {amount}")
+    oldest = "quorate_oldest_waiting_gang_seconds"
+    wait_for(lambda: metric(oldest, reason=world.why("waits")["reason"]) >= 1, oldest)
+    assert metric("quorate_gang_wait_seconds_count") > started
+
+
 def test_an_api_that_is_installed_later_is_picked_up(apart, beside):
     scheduler = beside({"schedulerNames": [apart.scheduler, "volcano-later", "volcano"]})
     apart.nodes(1)

@@ -9,7 +9,6 @@ explained again later, so the last message is always said.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,7 +17,8 @@ import msgspec
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.model import GangKey, Pod, policy
-from quorate.core.model.reasons import Explanation, GangState, GangView, Reason
+from quorate.core.model.reasons import Explanation, GangView, Reason
+from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.quiet_gangs import QuietGangs
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
@@ -59,7 +59,6 @@ class _Series(msgspec.Struct):
 class _Gang(msgspec.Struct):
     """What was said of one gang."""
 
-    state: GangState
     reason: Reason
     changed_s: list[float] = []
     """When its reason changed in the last ``policy.AGAIN_S``."""
@@ -75,6 +74,7 @@ class Telling:
 
     def __init__(self) -> None:
         self.quiet_gangs = QuietGangs()
+        self.counted = CountedGangs()
         self._outbox = Outbox()
         self._gangs: dict[GangKey, _Gang] = {}
         self._pods: dict[str, _Said] = {}
@@ -87,11 +87,6 @@ class Telling:
     def __contains__(self, key: object) -> bool:
         """Whether something is known to have been said of the gang."""
         return key in self._gangs
-
-    def counts(self) -> tuple[Counter[GangState], Counter[Reason]]:
-        """Return the number of gangs by state and by reason."""
-        gangs = self._gangs.values()
-        return Counter(one.state for one in gangs), Counter(one.reason for one in gangs)
 
     def take(self, now_s: float) -> Iterator[Saying]:
         """Yield the sayings that may be sent now (seconds of a monotonic clock)."""
@@ -128,6 +123,7 @@ class Telling:
     def settle(self, key: GangKey) -> None:
         """Forget a gang of which nothing has to be reported now."""
         self.quiet_gangs.forget(key)
+        self.counted.drop(key)
         one = self._gangs.pop(key, None)
         for reason in one.series if one is not None else ():
             self._outbox.drop(key.namespace, ("FailedScheduling", key, reason))
@@ -148,15 +144,16 @@ class Telling:
         """Queue the sayings that follow from a gang's explanation."""
         one = self._gangs.get(gang.key)
         if one is None:
-            one = self._gangs[gang.key] = _Gang(explanation.state, explanation.reason)
+            one = self._gangs[gang.key] = _Gang(explanation.reason)
         if one.reason is not explanation.reason and explanation.reason not in _UNSAID:
             one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < policy.AGAIN_S]
             one.changed_s.append(now.s)
-        one.state, one.reason = explanation.state, explanation.reason
+        one.reason = explanation.reason
         if explanation.reason is Reason.STARTING and explanation.members.waiting:
             # Nothing is said of it; if another gang takes that room, nothing else tells of it.
             self.quiet_gangs.explain_at(gang.key, now.s + policy.PATIENCE_S)
         recipients = self._waiting(gang, explanation)
+        self.counted.put(gang, explanation.state, explanation.reason, recipients)
         for entry in recipients:
             self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)
         if recipients:

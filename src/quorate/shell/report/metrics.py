@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter as Count
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,9 +15,13 @@ from prometheus_client import (
 from quorate.core.check.guard import GuardAnswer
 from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
+from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.core.turn.defects import STAGES
 from quorate.shell.kube.errors import STATUSES
 from quorate.shell.lease.status import LeaseError
+
+_WAITS = [one for one in Reason if one not in (Reason.NONE, Reason.STARTING)]
+"""Reasons for which a gang waits."""
 
 
 class Metrics:
@@ -27,6 +30,8 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self._counted = CountedGangs()
+        self._gpus_listed: set[str] = set()
         self.defects = self._counter(
             "contained_defects",
             "Defects of quorate's own that cost one gang or object its turn, by stage.",
@@ -61,6 +66,23 @@ class Metrics:
             "misconfigured_gangs",
             "Gangs that cannot start until an object is changed, by reason.",
             ["reason"],
+        )
+        self.gang_wait_s = Histogram(
+            "quorate_gang_wait_seconds",
+            "Time from the creation of a gang's first pod to the last bind of its start.",
+            registry=self.registry,
+            buckets=(1, 2, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400, 259200),
+        )
+        self.oldest_waiting_s = self._gauge(
+            "oldest_waiting_gang_seconds",
+            "Age of the oldest pod that waits, by reason; single pods included; 0: none.",
+            ["reason"],
+        )
+        self.gpus_free = self._gauge(
+            "gpus_free", "GPUs that no pod requests, on nodes without a cordon.", ["resource"]
+        )
+        self.gpus_waiting = self._gauge(
+            "gpus_waiting", "GPUs that waiting pods request.", ["resource"]
         )
         self.quarantined = self._gauge(
             "quarantined_objects",
@@ -153,18 +175,36 @@ class Metrics:
             self.guard_reviews.labels(str(answer))
         for status in STATUSES:
             self.api_errors.labels(status)
-        self.show_gangs(Count(), Count())
+        self.show_gangs(self._counted)
+        self.show_waiting({}, 0.0)
 
-    def show_gangs(self, states: Count[GangState], reasons: Count[Reason]) -> None:
+    def show_gangs(self, counted: CountedGangs) -> None:
         """Set the gauges that count gangs."""
+        self._counted = counted
         for state in GangState:
-            self.gangs.labels(str(state)).set(states[state])
-        for reason in Reason:
-            if reason in (Reason.NONE, Reason.STARTING):
-                continue
-            self.waiting.labels(str(reason)).set(reasons[reason])
+            self.gangs.labels(str(state)).set(counted.states[state])
+        for reason in _WAITS:
+            self.waiting.labels(str(reason)).set(counted.reasons[reason])
             if reason.is_misconfiguration:
-                self.misconfigured.labels(str(reason)).set(reasons[reason])
+                self.misconfigured.labels(str(reason)).set(counted.reasons[reason])
+
+    def show_waiting(self, gpus_free: Mapping[str, int], now_s: float) -> None:
+        """Set the gauges of how long gangs wait, and for how many GPUs; ``now_s`` is of the epoch.
+
+        ``gpus_free`` is by resource, of those that nodes list. What else pods ask for is ``other``:
+        tenants write its names.
+        """
+        for reason in _WAITS:
+            oldest_s = self._counted.oldest_s(reason)
+            age_s = 0.0 if oldest_s is None else max(0.0, now_s - oldest_s)
+            self.oldest_waiting_s.labels(str(reason)).set(age_s)
+        waiting = self._counted.gpus
+        self._gpus_listed |= gpus_free.keys()
+        for name in self._gpus_listed:
+            self.gpus_free.labels(name).set(gpus_free.get(name, 0))
+            self.gpus_waiting.labels(name).set(waiting[name])
+        other = sum(n for name, n in waiting.items() if name not in self._gpus_listed)
+        self.gpus_waiting.labels("other").set(other)
 
     def show_holds(self, since_s: Sequence[float], now_s: float) -> None:
         """Set the gauges of reservations, by the times at which each began."""

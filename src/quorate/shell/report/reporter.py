@@ -357,6 +357,6 @@ class Reporter:
         await self._client.patch(path, patch.body, "merge")
 
     def _show_gangs(self) -> None:
-        self._metrics.show_gangs(*self._telling.counts())
+        self._metrics.show_gangs(self._telling.counted)
         self._metrics.reports_queued.set(len(self.writes) + len(self._telling))
         self._metrics.reports_dropped.set(self.writes.dropped)

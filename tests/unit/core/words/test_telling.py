@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from quorate.core.model import policy
-from quorate.core.model.reasons import Reason
+from quorate.core.model.reasons import GangState, Reason
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
 from quorate.core.telling.telling import (
@@ -75,6 +75,33 @@ def joins(told, count=1):
     for _ in range(count):
         told.world.node(f"small-{len(told.world.cluster.nodes.rows)}", cpu=1)
     told.touch()
+
+
+# What is counted
+
+
+def test_waiting_gangs_are_counted_with_their_gpus_and_since_when(told):
+    """Nobody could see how long gangs wait, nor for how many GPUs."""
+    told.world.node("n0", cpu=64, gpu=8)
+    told.world.gang("a", 2, gpu=8, created_s=30.0)
+    told.world.gang("b", 3, gpu=8, created_s=20.0)
+    told.world.pod("lonely", cpu=1, gpu=9, created_s=40.0)
+    told.touch()
+    told.run(2)
+    counted = told.telling.counted
+    assert counted.gpus == {"nvidia.com/gpu": 2 * 8 + 3 * 8 + 9}
+    assert counted.states[GangState.WAITING] == 3
+    (reason,) = [one for one, many in counted.reasons.items() if many == 2]
+    assert counted.oldest_s(reason) == 20.0
+    told.telling.settle(key("b"))
+    assert counted.gpus == {"nvidia.com/gpu": 2 * 8 + 9}
+    assert counted.oldest_s(reason) == 30.0
+    told.world.node("n1", cpu=64, gpu=64)
+    told.world.cycle()
+    told.touch()
+    told.run(2)
+    assert counted.reasons[reason] == 0
+    assert (counted.oldest_s(reason), counted.gpus) == (None, {})
 
 
 # What, and of whom

@@ -7,12 +7,15 @@ import pytest
 
 from quorate.core.model import GangKey
 from quorate.core.model.plan import Bind, GangBinds, Plan
+from quorate.core.model.reasons import GangState, Reason
+from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import STATUSES, ApiError, status_class
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report.bind_times import BindTimes
 from quorate.shell.report.metrics import Metrics
 from tests.paths import ROOT
+from tests.unit.core.world import World
 from tests.unit.shell.scripted_server import (
     ManualClock,
     ScriptedServer,
@@ -26,19 +29,21 @@ from tools.testing import HANGS_S
 DOC = ROOT / "docs" / "operators" / "metrics.md"
 
 
-def plan(*uids):
+def plan(*uids, started=False):
     key = GangKey("n", "coscheduler", "g")
     binds = tuple(Bind(uid, "n", uid, "node") for uid in uids)
-    return Plan(
-        gangs=(GangBinds(key=key, attempt="a", binds=binds, size=len(uids), deadline_s=60.0),)
+    size = len(uids)
+    of_gang = GangBinds(
+        key=key, attempt="a", binds=binds, size=size, deadline_s=60.0, started=started
     )
+    return Plan(gangs=(of_gang,))
 
 
 def test_the_time_of_a_bind_runs_from_the_plan_to_its_outcome():
     clock, metrics = ManualClock(), Metrics()
     times = BindTimes(metrics, SteadyClock(clock))
     value = metrics.registry.get_sample_value
-    times.planned(plan("a", "b", "c"))
+    times.planned(plan("a", "b", "c"), {})
     assert value("quorate_binds_under_way") == 3
     clock.time_s += 0.2
     times.bound("a")
@@ -49,6 +54,46 @@ def test_the_time_of_a_bind_runs_from_the_plan_to_its_outcome():
     assert value("quorate_bind_seconds_sum") == pytest.approx(0.2)
     times.over("c")
     assert value("quorate_binds_under_way") == 0
+
+
+def test_a_gang_has_waited_from_its_first_pod_to_the_last_bind_of_its_start():
+    """How long gangs wait was told by no metric."""
+    clock, metrics, world = ManualClock(), Metrics(), World()
+    for name, age_s in (("a", 30.0), ("b", 50.0), ("c", 5.0)):
+        world.pod(name, created_s=clock.now_s() - age_s)
+    times = BindTimes(metrics, SteadyClock(clock))
+    value, pods = metrics.registry.get_sample_value, world.cluster.pods
+    times.planned(plan("uid-a", "uid-b"), pods)
+    times.bound("uid-b")
+    assert value("quorate_gang_wait_seconds_count") == 0
+    times.bound("uid-a")
+    assert value("quorate_gang_wait_seconds_count") == 1
+    assert value("quorate_gang_wait_seconds_sum") == pytest.approx(50.0)
+    times.planned(plan("uid-c", started=True), pods)
+    times.bound("uid-c")
+    times.planned(plan("uid-a", "uid-c"), pods)
+    times.bound("uid-a")
+    times.over("uid-c")
+    assert value("quorate_gang_wait_seconds_count") == 1, "neither a replacement nor a failure"
+
+
+def test_gpus_that_no_node_lists_have_one_label_whatever_tenants_call_them():
+    metrics, world = Metrics(), World()
+    counted = CountedGangs()
+    for name, resource in (("a", "nvidia.com/gpu"), ("b", "x.example/gpu"), ("c", "y.example/gpu")):
+        world.pod(name, requests={resource: 2}, created_s=10.0)
+        (gang,) = (one for one in world.cluster.gangs.values() if f"uid-{name}" in one.members)
+        counted.put(gang, GangState.WAITING, Reason.NOT_ENOUGH_ROOM, list(gang.members.values()))
+    metrics.show_gangs(counted)
+    metrics.show_waiting({"nvidia.com/gpu": 7}, 25.0)
+    value = metrics.registry.get_sample_value
+    assert value("quorate_gpus_free", {"resource": "nvidia.com/gpu"}) == 7
+    assert value("quorate_gpus_waiting", {"resource": "nvidia.com/gpu"}) == 2
+    assert value("quorate_gpus_waiting", {"resource": "other"}) == 4
+    reason = {"reason": str(Reason.NOT_ENOUGH_ROOM)}
+    assert value("quorate_oldest_waiting_gang_seconds", reason) == 15
+    metrics.show_waiting({}, 25.0)
+    assert value("quorate_gpus_free", {"resource": "nvidia.com/gpu"}) == 0
 
 
 def test_a_status_that_a_server_made_up_makes_no_label():
