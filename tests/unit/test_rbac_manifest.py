@@ -102,6 +102,15 @@ def test_there_are_no_wildcards_and_nothing_that_gives_more_rights_or_reads_secr
     assert "aggregationRule" not in RBAC
 
 
+def test_the_roles_of_users_give_podgroups_and_are_bound_to_nobody():
+    roles = list(yaml.safe_load_all(render(parts=["userroles"])))
+    assert {one["kind"] for one in roles} == {"ClusterRole"}
+    rights = granted(render(parts=["userroles"]))
+    assert {right.resource for right in rights} == {"podgroups"}
+    assert not {right.verb for right in rights} & (FORBIDDEN_VERBS - {"deletecollection"})
+    assert not any(one["metadata"]["name"] in RBAC for one in roles)
+
+
 def test_leases_are_only_those_of_its_own_name_and_namespace():
     leases = [right for right in granted(RBAC) if right.resource == "leases"]
     assert {right.where for right in leases} == {NAMESPACE}

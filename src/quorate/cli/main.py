@@ -230,11 +230,11 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
     "manifests",
     epilog=examples(
         "manifests",
-        "quorate manifests | kubectl apply -f -",
+        "quorate manifests --image IMAGE | kubectl apply -f -",
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
-        "quorate manifests --guard-ca guard.crt | kubectl apply -f -",
-        "quorate manifests --preemption | kubectl apply -f -",
-        "quorate manifests --network-policy | kubectl apply -f -",
+        "quorate manifests --image IMAGE --guard-ca guard.crt | kubectl apply -f -",
+        "quorate manifests --only rbac --preemption | kubectl apply -f -",
+        "quorate manifests --only networkpolicy | kubectl apply -f -",
     ),
 )
 def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
@@ -249,7 +249,12 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = defaults.DEFAULT_NAMESPACE,
     image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="Container image.", rich_help_panel=SELECTION)
+        str,
+        typer.Option(
+            metavar="IMAGE",
+            help="Container image. None is published yet: name one that you have built.",
+            rich_help_panel=SELECTION,
+        ),
     ] = defaults.DEFAULT_IMAGE,
     replicas: Annotated[
         int,

@@ -18,6 +18,6 @@ def cluster(request, tmp_path_factory) -> Iterator[Access]:
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
     starts = {"real": Cluster, "embedded": Embedded}[kind].start
     with starts(tmp_path_factory.mktemp("cluster")) as started:
-        parts = ("--only", "crds", "--only", "rbac", "--only", "flowschema")
-        started.apply(manifests(*parts))
+        parts = ("crds", "rbac", "userroles", "flowschema")
+        started.apply(manifests(*(f"--only={part}" for part in parts)))
         yield started

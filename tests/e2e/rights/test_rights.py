@@ -16,7 +16,7 @@ from tests.e2e.harness.recording_proxy import Recording
 from tests.rights import ASKED, CHECKED_BESIDES, right_of, widened
 from tools.harness.scheduler import Quorate, install_beside, uninstall
 from tools.harness.world import World
-from tools.objects import GANG_LABEL, NATIVE, SIGS, VOLCANO, gang_pods, pod, pod_group
+from tools.objects import GANG_LABEL, NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
 from tools.testing import wait_for
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("volcano")]
@@ -265,6 +265,48 @@ def claims_are_bound_late(life):
         wait_for(lambda: provisioner.selected(life) == ["data-told"], "a claim is told its node")
         path = f"{provisioner.VOLUMES}/life-pv"
         wait_for(lambda: life.cluster.api("GET", path)["spec"].get("claimRef"), "a volume is kept")
+
+
+READS, WRITES = ("get", "list", "watch"), ("create", "update", "patch", "delete")
+
+
+@pytest.mark.parametrize(
+    ("role", "may"), [("view", READS), ("edit", READS + WRITES), ("admin", READS + WRITES)]
+)
+def test_who_has_a_role_of_kubernetes_in_a_namespace_may_so_much_with_its_gangs(cluster, role, may):
+    """``edit`` could create no PodGroup, and ``view`` could list none."""
+    namespace, rbac = f"has-{role}", "rbac.authorization.k8s.io"
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    cluster.apply(
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": role, "namespace": namespace},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": f"user-{role}"}],
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
+        }
+    )
+    try:
+        for group in (one.partition("/")[0] for one in (X_K8S, SIGS, VOLCANO)):
+            wait_for(lambda g=group: allowed(cluster, role, g) == {*may}, f"{role}: {group}")
+            assert allowed(cluster, role, group, namespace="default") == set()
+    finally:
+        cluster.api("DELETE", f"/api/v1/namespaces/{namespace}")
+
+
+def allowed(cluster, role, group, namespace=""):
+    """Return what the user of this role may do with PodGroups of a group."""
+    found = set()
+    for verb in READS + WRITES:
+        wish = {"verb": verb, "group": group, "resource": "podgroups"}
+        spec = {"user": f"user-{role}"}
+        spec["resourceAttributes"] = {**wish, "namespace": namespace or f"has-{role}"}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        answer = cluster.api(
+            "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {**review, "spec": spec}
+        )
+        found |= {verb} if answer["status"]["allowed"] else set()
+    return found
 
 
 def the_token_is_nowhere(life, running):

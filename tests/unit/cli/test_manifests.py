@@ -48,6 +48,8 @@ def test_everything_comes_in_an_order_that_can_be_applied():
         "ClusterRoleBinding",
         "Role",
         "RoleBinding",
+        "ClusterRole",
+        "ClusterRole",
         "PriorityLevelConfiguration",
         "FlowSchema",
         "FlowSchema",
@@ -122,7 +124,7 @@ def test_image_and_replicas_are_set():
         ({"image": "x: y"}, "is no image reference"),
         ({"image": ""}, "Write it as name:tag"),
         ({"replicas": 0}, "out of range"),
-        ({"parts": ["crd"]}, "crds, rbac, flowschema, deployment"),
+        ({"parts": ["crd"]}, "crds, rbac, userroles, flowschema, deployment"),
     ],
 )
 def test_a_bad_option_says_what_to_write(options, words):
@@ -137,6 +139,25 @@ def test_the_command_prints_and_returns_an_exit_code(capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("Error: --replicas -1 is out of range.")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [
+        ({}, True),
+        ({"only": ["rbac", "deployment"]}, True),
+        ({"only": ["rbac"]}, False),
+        ({"image": "registry.example/quorate:0.1.0"}, False),
+    ],
+)
+def test_who_names_no_image_is_told_that_the_pods_cannot_start(options, is_told, capsys):
+    """It printed an image that cannot be pulled, and said nothing."""
+    assert manifests(**options) == 0
+    said = capsys.readouterr()
+    assert said.err.count("\n") == is_told
+    assert ("no image is published yet" in said.err) == is_told
+    assert ("--image REGISTRY/" in said.err) == is_told
+    assert objects(said.out)
 
 
 def test_the_deployed_configuration_is_the_default_one_of_a_pod(monkeypatch):

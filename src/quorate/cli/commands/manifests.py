@@ -19,7 +19,7 @@ from string import Template
 from quorate import __version__
 from quorate.cli.show import output as out
 
-PARTS = ("crds", "rbac", "flowschema", "deployment")
+PARTS = ("crds", "rbac", "userroles", "flowschema", "deployment")
 """In the order in which they have to be applied: the namespace comes with ``rbac``."""
 GUARD_PART = "guard"
 """Printed last, and only with the guard's certificate authority."""
@@ -140,6 +140,12 @@ def manifests(  # noqa: PLR0913 - one for each option
         )
     except ManifestsError as error:
         return out.error(str(error))
+    if image == DEFAULT_IMAGE and "deployment" in (only or PARTS):
+        out.say(
+            f"Note: no image is published yet, so {image} cannot be pulled. Build one and name it:"
+            f" --image REGISTRY/{DEFAULT_IMAGE} (docs/operators/install.md).",
+            err=True,
+        )
     sys.stdout.write(text if output == "yaml" else _as_json(text))
     return 0
 
