@@ -15,6 +15,8 @@ from tools.controlplane import ApiError, Cluster
 from tools.controlplane.applying import wait_until_served
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
+from tools.objects import pod
+from tools.testing import wait_for
 
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/quorate"
 MARK = "quorate.dev/configuration"
@@ -132,3 +134,19 @@ def test_what_the_command_installed_becomes_helms_and_nothing_changes(cluster, o
     after = cluster.api("GET", DEPLOYMENT)
     assert after["spec"] == before["spec"], "so no pod restarts"
     assert after["metadata"]["annotations"]["meta.helm.sh/release-name"] == "quorate"
+
+
+def test_on_quorate_up_it_is_installed_and_removed_and_pods_are_scheduled_all_the_time(helm):
+    """The ServiceAccount was there already; and without it the whole cluster ended."""
+    with Embedded.start(nodes=1, scheduler=True) as cluster:
+        given = (str(CHART), *helm.given({}))
+        helm.run("install", "quorate", *given, kubeconfig=cluster.kubeconfig)
+        assert cluster.api("GET", DEPLOYMENT)["spec"]["replicas"] == 2
+        where = ("--namespace", NAMESPACE)
+        helm.run("uninstall", "quorate", *where, "--wait", kubeconfig=cluster.kubeconfig)
+        pods = "/api/v1/namespaces/default/pods"
+        cluster.api("POST", pods, pod("after", requests=None))
+        wait_for(
+            lambda: cluster.api("GET", f"{pods}/after")["status"]["phase"] == "Running", "it runs"
+        )
+        assert "error" not in cluster.log_file.read_text()

@@ -356,6 +356,27 @@ def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_p
         assert phase("persistentvolumeclaims/data") == "Bound"
 
 
+def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
+    """The whole cluster ended with a traceback when the scheduler's account was deleted."""
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+        "healthAddress: 127.0.0.1:0\nleaderElection: {leaseDurationSeconds: 4, "
+        "renewDeadlineSeconds: 3, retryPeriodSeconds: 0.5}\n"
+    )
+    extra = ("--config", str(config))
+    with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
+        cluster.api("DELETE", "/api/v1/namespaces/quorate-system")
+        log = cluster.log_file
+        wait_for(lambda: "the scheduler starts anew" in log.read_text(), "it lost its lease")
+        path = "/api/v1/namespaces/default/pods"
+        cluster.api("POST", path, objects.pod("later", requests=None))
+        wait_for(
+            lambda: cluster.api("GET", f"{path}/later")["status"]["phase"] == "Running", "it runs"
+        )
+        assert "Traceback" not in log.read_text()
+
+
 @pytest.mark.explore
 def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(tmp_path):
     config = tmp_path / "config.yaml"

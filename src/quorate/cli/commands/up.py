@@ -28,6 +28,7 @@ from pocketkube.agents.durations import parse_run_time
 from pocketkube.agents.settings import Settings as AgentSettings
 from pocketkube.cluster import EmbeddedCluster, Options
 from pocketkube.controllers.claims.volume_binding import PROVISIONER
+from pocketkube.errors import ApiError
 from pocketkube.objects import Object
 from pocketkube.private_files import write_private
 from pocketkube.server.http import ListenError
@@ -47,6 +48,7 @@ from quorate.shell.configuration.config import load as load_config
 from quorate.shell.configuration.config import parse as parse_config
 from quorate.shell.kube.identity.credentials import KubeConfigError, load_credentials
 from quorate.shell.kube.paths import address
+from quorate.shell.lease.leadership import LeaseLostError
 from quorate.shell.process import logs
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.serve.bounded_http import ServeError
@@ -57,6 +59,9 @@ kind: SchedulerConfiguration
 profiles:
   - schedulerName: default-scheduler
 """
+_OWN = "-up"
+"""How the names of the objects end that are this command's own."""
+_PAUSE_S = 1.0
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 _EXAMPLE = Path("examples/coreweave-podgroup.yaml")
 _GC_THRESHOLDS = (100_000, 50, 100)
@@ -136,7 +141,6 @@ async def _serve(wishes: Wishes, folder: Path, started_s: float) -> None:
         tasks = [asyncio.create_task(stop.wait()), asyncio.create_task(cluster.failed())]
         metrics: asyncio.Future[str] = loop.create_future()
         if wishes.scheduler:
-            cluster.add(_manifests(config.leader_election.namespace))
             tasks.append(asyncio.create_task(_schedule(config, cluster, clock, stop, metrics)))
         else:
             metrics.set_result("")
@@ -196,21 +200,32 @@ async def _schedule(
     stop: asyncio.Event,
     metrics: asyncio.Future[str],
 ) -> None:
-    """Run quorate as its ServiceAccount, with the rights that its manifests give and no others.
+    """Run quorate with the rights that its manifests give and no others.
 
-    ``metrics`` becomes where they are served.
+    It starts anew when it has lost its lease, as its pod would: the cluster outlives it, and what
+    was deleted of its rights is made again. ``metrics`` becomes where they are served.
     """
     namespace = config.leader_election.namespace
-    token = cluster.service_account_token(namespace, "quorate")
     path = cluster.folder / "kubeconfig-quorate"
-    write_private(
-        path, kubeconfig(cluster.inner_server, cluster.ca, token, user="quorate", name="quorate")
-    )
 
     def on_listening(port: int) -> None:
-        metrics.set_result(f"http://{address(config.health_host, port)}/metrics")
+        if not metrics.done():
+            metrics.set_result(f"http://{address(config.health_host, port)}/metrics")
 
-    await app.run(config, await load_credentials(path, clock=clock), stop, on_listening)
+    while not stop.is_set():
+        try:
+            cluster.add(_manifests(namespace))
+            token = cluster.service_account_token(namespace, f"quorate{_OWN}")
+            written = kubeconfig(
+                cluster.inner_server, cluster.ca, token, user="quorate", name="quorate"
+            )
+            write_private(path, written)
+            await app.run(config, await load_credentials(path, clock=clock), stop, on_listening)
+        except (LeaseLostError, ApiError) as error:
+            if not metrics.done():
+                raise
+            output.error(f"{error}; the scheduler starts anew")
+            await asyncio.sleep(_PAUSE_S)
 
 
 def _default_config() -> Config:
@@ -242,8 +257,23 @@ def _nodes(wishes: Wishes, cluster: EmbeddedCluster) -> Iterator[Object]:
 
 
 def _manifests(namespace: str) -> Iterator[Object]:
-    text = render(namespace=namespace, parts=("crds", "rbac", "flowschema"))
-    yield from (obj for obj in yaml.load_all(text, Loader=_LOADER) if obj)
+    """Give what quorate needs here, so that it can be installed as well, by Helm or by kubectl.
+
+    Its rights have names of their own: an installation neither meets nor removes them. Helm takes
+    the definitions for its own, and leaves them when it uninstalls.
+    """
+    text = render(namespace=namespace, parts=("crds", "rbac", "userroles"))
+    for obj in filter(None, yaml.load_all(text, Loader=_LOADER)):
+        if obj["kind"] == "CustomResourceDefinition":
+            release = {"release-name": "quorate", "release-namespace": namespace}
+            marks = {f"meta.helm.sh/{key}": value for key, value in release.items()}
+            obj["metadata"]["annotations"].update(marks)
+            obj["metadata"].setdefault("labels", {})["app.kubernetes.io/managed-by"] = "Helm"
+        elif obj["kind"] != "Namespace":
+            named = [obj["metadata"], *obj.get("subjects", ())]
+            for one in [*named, obj["roleRef"]] if "roleRef" in obj else named:
+                one["name"] += _OWN
+        yield obj
     yield {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
