@@ -51,6 +51,7 @@ class Cluster(Access):
         private_folder(self.data_dir, credentials.FILES)
         self._components: dict[str, Component] = {}  # in the order of their start
         self._restores_sigterm = False
+        self._client_ca: Path | None = None
         self._credentials = credentials.prepare(self.data_dir)
         self._etcd_port, self._etcd_peer_port = free_port(), free_port()
         self._port = free_port()
@@ -70,15 +71,18 @@ class Cluster(Access):
         allocatable: Mapping[str, str] | None = None,
         progress: Callable[[str], None] = say,
         controllers: bool = True,
+        client_ca: Path | None = None,
     ) -> Self:
         """Start a control plane and wait until it is ready for pods.
 
         Without ``controllers`` only etcd and the API server run: nothing acts on objects. Without
         ``data_dir`` its files are temporary. A folder that is given stays, and a cluster
         started on it again finds its objects; the log of each component is ``<component>.log``.
+        ``client_ca`` is the certificate that those of clients are signed with.
         """
         progress(f"starting Kubernetes {versions.KUBERNETES}")
         cluster = cls(data_dir, progress)
+        cluster._client_ca = client_ca
         start = partial(cluster._start_all, controllers=controllers)
         return cluster._started(start, nodes, allocatable)
 
@@ -98,7 +102,8 @@ class Cluster(Access):
     def start_apiserver(self, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Start the API server, on the same port as before, and wait until it is ready."""
         port, etcd_port = self._port, self._etcd_port
-        self._run("kube-apiserver", flags.kube_apiserver(self._credentials, port, etcd_port))
+        command = flags.kube_apiserver(self._credentials, port, etcd_port, self._client_ca)
+        self._run("kube-apiserver", command)
         self._wait("kube-apiserver", self._apiserver_is_ready, timeout_s)
 
     def stop_apiserver(self, *, kill: bool = False) -> None:

@@ -34,7 +34,9 @@ def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
     ]
 
 
-def kube_apiserver(credentials: Credentials, port: int, etcd_port: int) -> list[str]:
+def kube_apiserver(
+    credentials: Credentials, port: int, etcd_port: int, client_ca: Path | None = None
+) -> list[str]:
     """Give the command line of kube-apiserver; it signs its own serving certificate."""
     key = credentials.service_account_key
     return [
@@ -60,6 +62,7 @@ def kube_apiserver(credentials: Credentials, port: int, etcd_port: int) -> list[
         "--allow-privileged=true",
         # Ends the watches when it stops; without this it waits for them for a minute.
         "--shutdown-watch-termination-grace-period=1s",
+        *([f"--client-ca-file={client_ca}"] if client_ca else []),
     ]
 
 

@@ -5,6 +5,8 @@ workloads of its own names.
 """
 
 import base64
+import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ from tests.e2e.harness.workloads import (
     zones,
 )
 from tests.paths import ROOT
+from tools.certificates import write_pair
 from tools.controlplane import Cluster
 from tools.controlplane.versions import missing_binaries
 from tools.embedded import Embedded
@@ -41,29 +44,29 @@ from tools.harness.world import World
 from tools.objects import GANG_LABEL, pod, pod_group
 from tools.testing import manifests, wait_for
 
+ACCOUNT = "system:serviceaccount:quorate-system:quorate"
 EXAMPLE = ROOT / "examples" / "default-scheduler"
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 TOLERATES = [{"key": "dedicated", "operator": "Exists"}]
 
 
 class Installed(Quorate):
-    """quorate with the documented configuration, and a kubeconfig with the documented token."""
+    """quorate with the documented configuration, and a client certificate as documented."""
 
-    def __init__(self, cluster, folder: Path) -> None:
+    def __init__(self, cluster, folder: Path, pair: tuple[Path, Path]) -> None:
         super().__init__(cluster, folder)
         documented = yaml.safe_load((EXAMPLE / "config.yaml").read_text())
         changed = {"healthAddress": f"127.0.0.1:{self.port}"}  # tests share one machine
         self.config_file.write_text(yaml.safe_dump({**documented, **changed}))
-        self.kubeconfig = cluster.kubeconfig_for(token_of(cluster), name="quorate-documented")
-
-
-def token_of(cluster) -> str:
-    cluster.apply((EXAMPLE / "token.yaml").read_text())
-    path = "/api/v1/namespaces/quorate-system/secrets/quorate-token"
-    if isinstance(cluster, Embedded):  # its controllers fill in no tokens
-        return cluster.service_account_token("quorate-system", "quorate")
-    found = wait_for(lambda: cluster.api("GET", path).get("data", {}).get("token"), "it is filled")
-    return base64.b64decode(found).decode()
+        if isinstance(cluster, Embedded):  # it knows no client certificates
+            return
+        made = json.loads(self.kubeconfig.read_text())
+        made["users"][0]["user"] = {
+            f"client-{what}-data": base64.b64encode(file.read_bytes()).decode()
+            for what, file in zip(("certificate", "key"), pair, strict=True)
+        }
+        self.kubeconfig = folder / "kubeconfig-documented"
+        self.kubeconfig.write_text(json.dumps(made))
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +75,15 @@ def alone(request, tmp_path_factory):
     kind = request.config.getoption("--cluster") or "real"
     if kind == "real" and (missing := missing_binaries()):
         skip_or_fail(f"not built: {', '.join(missing)}; make controlplane builds them")
-    with {"real": Cluster, "embedded": Embedded}[kind].start() as cluster:
+    folder = tmp_path_factory.mktemp("only")
+    pair = write_pair(folder, ACCOUNT)  # it signs itself, so it is its own authority
+    start = partial(Cluster.start, client_ca=pair[0]) if kind == "real" else Embedded.start
+    with start() as cluster:
         cluster.apply(manifests("--preemption"))
         for zone in "abc":
             cluster.create_nodes(2, prefix=f"{zone}-", labels={ZONE: zone})
         cluster.create_nodes(1, prefix="gpu-", labels={"pool": "gpu"}, taints=[TAINT])
-        running = Installed(cluster, tmp_path_factory.mktemp("only")).start()
+        running = Installed(cluster, folder, pair).start()
         world = World(cluster, running, "work", scheduler="default-scheduler")
         world.apply(cron_job("tick"))
         yield world
