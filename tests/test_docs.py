@@ -206,6 +206,13 @@ def test_every_warning_of_the_log_is_in_the_runbook():
     assert {one for one in said if "%s" not in one} - rows("operators/runbook.md") == set()
 
 
+def test_what_is_applied_in_somebodys_cluster_needs_no_clone():
+    """``kubectl apply -f examples/`` was what to type after an installation by Helm or pip."""
+    pages = [*DOCS.glob("users/*.md"), *DOCS.glob("operators/*.md")]
+    assert [path.name for path in pages if "apply -f examples/" in TEXTS[path]] == []
+    assert "install-0" in [one.id for one in MANIFESTS]
+
+
 def test_every_alert_asks_for_metrics_that_there_are_and_is_in_the_runbook():
     [block] = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page("operators/alerts.md"))
     alerts = [rule for group in yaml.safe_load(block)["groups"] for rule in group["rules"]]
@@ -232,8 +239,10 @@ def test_lines_of_quorate_why_are_labelled_in_the_docs_as_in_the_terminal():
 
 MANIFESTS = [
     pytest.param(block, id=f"{path.stem}-{number}")
-    for path in sorted(DOCS.glob("users/*.md"))
-    for number, block in enumerate(re.findall(r"(?ms)^```yaml\n(.*?)^```$", TEXTS[path]))
+    for path in sorted([*DOCS.glob("users/*.md"), DOCS / "operators" / "install.md"])
+    for number, block in enumerate(
+        re.findall(r"(?ms)^(?:```yaml|kubectl apply -f - <<'END')\n(.*?)^(?:```|END)$", TEXTS[path])
+    )
     if "kind:" in block
 ]
 
