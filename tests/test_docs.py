@@ -1,6 +1,7 @@
 """The docs are true: links resolve, the menu has every page, what the code has has its row."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -222,6 +223,16 @@ def test_every_alert_asks_for_metrics_that_there_are_and_is_in_the_runbook():
         assert named
         assert named <= metrics, alert["alert"]
         assert alert["alert"] in headings("operators/runbook.md")
+
+
+def test_every_panel_of_the_dashboard_asks_for_metrics_that_there_are():
+    board = json.loads((DOCS / "operators" / "grafana.json").read_text())
+    metrics = rows("operators/metrics.md")
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            named = re.findall(r"quorate_\w+", target["expr"])
+            assert named
+            assert {one.removesuffix("_bucket") for one in named} <= metrics, panel["title"]
 
 
 def test_lines_of_quorate_why_are_labelled_in_the_docs_as_in_the_terminal():

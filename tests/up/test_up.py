@@ -81,18 +81,25 @@ def test_it_says_what_to_type_and_leaves_nothing_behind(tmp_path, number, before
 
 
 @pytest.mark.explore
-def test_the_banner_says_which_nodes_there_are_and_how_long_it_took_from_enter(tmp_path):
+@pytest.mark.parametrize(
+    ("args", "nodes"),
+    [
+        ("--shape=coreweave-h100 --gpu-nodes=16", "17 nodes (16 x 8 GPUs, 1 CPU node)"),
+        ("--nodes=5 --gpu-nodes=2", "5 nodes (2 x 8 GPUs, 3 CPU nodes)"),
+    ],
+)
+def test_the_banner_says_which_nodes_there_are_and_how_long_it_took(tmp_path, args, nodes):
     """--nodes 16 gave 15 GPU nodes and a CPU node, and nobody said so.
 
     "ready in 0.1 s" left out the imports, which take longer than all else.
     """
     started_s = time.monotonic()
-    process, kubeconfig = started(tmp_path, "--shape", "coreweave-h100", "--gpu-nodes", "16")
+    process, kubeconfig = started(tmp_path, *args.split())
     took_s = time.monotonic() - started_s
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, err) == (0, "")
-    assert "with 17 nodes (16 x 8 GPUs, 1 CPU node) at https://127.0.0.1:" in out
+    assert f"with {nodes} at https://127.0.0.1:" in out
     ready_s = float(re.search(r"ready in ([0-9.]+) s", out)[1])
     assert 0.2 < ready_s <= took_s + 0.5
     assert f"export KUBECONFIG={kubeconfig}" in out
@@ -114,16 +121,6 @@ def test_what_it_says_to_type_works_from_any_folder(tmp_path):
     assert f"export PATH={Path(sys.executable).parent}:$PATH" in told
     (example,) = [line for line in told if line.startswith("kubectl apply -f ")]
     assert Path(example.removeprefix("kubectl apply -f ")).is_file()
-
-
-@pytest.mark.explore
-def test_gpu_nodes_and_nodes_go_together(tmp_path):
-    """They were refused, so a mixed cluster took a shape file."""
-    process, _ = started(tmp_path, "--nodes", "5", "--gpu-nodes", "2")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=HANGS_S)
-    assert (process.returncode, err) == (0, "")
-    assert "with 5 nodes (2 x 8 GPUs, 3 CPU nodes) at https://127.0.0.1:" in out
 
 
 def test_a_cluster_in_the_background_is_ready_on_return_and_down_stops_it(tmp_path):
@@ -356,15 +353,17 @@ def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_p
         assert phase("persistentvolumeclaims/data") == "Bound"
 
 
+def configured(tmp_path: Path, line: str) -> tuple[str, str]:
+    """Return the options that name a configuration with this line."""
+    head = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+    (tmp_path / "config.yaml").write_text(f"{head}healthAddress: 127.0.0.1:0\n{line}\n")
+    return ("--config", str(tmp_path / "config.yaml"))
+
+
 def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
     """The whole cluster ended with a traceback when the scheduler's account was deleted."""
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
-        "healthAddress: 127.0.0.1:0\nleaderElection: {leaseDurationSeconds: 4, "
-        "renewDeadlineSeconds: 3, retryPeriodSeconds: 0.5}\n"
-    )
-    extra = ("--config", str(config))
+    times = "{leaseDurationSeconds: 4, renewDeadlineSeconds: 3, retryPeriodSeconds: 0.5}"
+    extra = configured(tmp_path, f"leaderElection: {times}")
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
         cluster.api("DELETE", "/api/v1/namespaces/quorate-system")
         log = cluster.log_file
@@ -379,12 +378,7 @@ def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
 
 @pytest.mark.explore
 def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(tmp_path):
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
-        "schedulerNames: [quorate]\nhealthAddress: 127.0.0.1:0\n"
-    )
-    extra = ("--config", str(config))
+    extra = configured(tmp_path, "schedulerNames: [quorate]")
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
         path = "/api/v1/namespaces/default/pods"
         for name, scheduler in (("other", "default-scheduler"), ("ours", "quorate")):

@@ -188,7 +188,7 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path):
 
 
 def test_a_reader_who_has_seen_enough_is_no_error():
-    line = f"{sys.executable} -m quorate.cli manifests | head -1"
+    line = f"{sys.executable} -m quorate.cli manifests --image=q:1 | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True,
                           check=False)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
