@@ -354,7 +354,6 @@ def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_p
 
 
 def configured(tmp_path: Path, line: str) -> tuple[str, str]:
-    """Return the options that name a configuration with this line."""
     head = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
     (tmp_path / "config.yaml").write_text(f"{head}healthAddress: 127.0.0.1:0\n{line}\n")
     return ("--config", str(tmp_path / "config.yaml"))
@@ -362,18 +361,16 @@ def configured(tmp_path: Path, line: str) -> tuple[str, str]:
 
 def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
     """The whole cluster ended with a traceback when the scheduler's account was deleted."""
-    times = "{leaseDurationSeconds: 4, renewDeadlineSeconds: 3, retryPeriodSeconds: 0.5}"
-    extra = configured(tmp_path, f"leaderElection: {times}")
+    extra = configured(tmp_path, "leaderElection: {renewDeadlineSeconds: 3}")
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
         cluster.api("DELETE", "/api/v1/namespaces/quorate-system")
-        log = cluster.log_file
-        wait_for(lambda: "the scheduler starts anew" in log.read_text(), "it lost its lease")
+        wait_for(lambda: "starts anew" in cluster.log_file.read_text(), "it lost its lease")
         path = "/api/v1/namespaces/default/pods"
         cluster.api("POST", path, objects.pod("later", requests=None))
         wait_for(
             lambda: cluster.api("GET", f"{path}/later")["status"]["phase"] == "Running", "it runs"
         )
-        assert "Traceback" not in log.read_text()
+        assert "Traceback" not in cluster.log_file.read_text()
 
 
 @pytest.mark.explore
