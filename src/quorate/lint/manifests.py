@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES
 from quorate.dialects import DIALECTS, Dialect, GangObject, Malformed, by_name
 from quorate.lint.objects import KubeObject, mapping
 from quorate.lint.pod_sources import PodSource, pod_sources
+from quorate.lint.pod_values import with_overhead
 from quorate.lint.workloads.promise import Promise
 from quorate.lint.workloads.table import promises_of
 
@@ -115,7 +116,7 @@ class Manifests:
     """What rules look at. All lists are in the order of the files."""
 
     def __init__(self, objects: Iterable[KubeObject], options: Options) -> None:
-        self.objects = list(objects)
+        self.objects = _admitted(list(objects))
         self.options = options
         self.sources: list[PodSource] = []
         self.groups: list[Group] = []
@@ -187,6 +188,18 @@ class Manifests:
         }
         close = difflib.get_close_matches(key.name, there, n=1, cutoff=0.8)
         return there[close[0]] if close else None
+
+
+def _admitted(objects: list[KubeObject]) -> list[KubeObject]:
+    """Return the objects with what RuntimeClasses among them add to pods."""
+    overheads = {
+        one.name: mapping(mapping(one.value.get("overhead")).get("podFixed"))
+        for one in objects
+        if one.kind == "RuntimeClass" and one.group == "node.k8s.io"
+    }
+    if not overheads:
+        return objects
+    return [replace(one, value=with_overhead(one.value, overheads)) for one in objects]
 
 
 def dialect_of(api_version: str) -> Dialect | None:

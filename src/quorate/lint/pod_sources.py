@@ -59,6 +59,11 @@ class PodSource:
         return text(self.spec.get("schedulerName")) or default or "default-scheduler"
 
     @property
+    def requests_are_known(self) -> bool:
+        """Whether the files say all that a pod asks for: a RuntimeClass elsewhere may add to it."""
+        return not self.spec.get("runtimeClassName") or "overhead" in self.spec
+
+    @property
     def title(self) -> str:
         """The object as a sentence names it, with the part of it that makes these pods."""
         part = _part_name(self.object, self.path)

@@ -7,6 +7,7 @@ one default that matters to room is filled in: limits are requests where no requ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -79,6 +80,24 @@ def with_defaults(spec: Json) -> Json:
     if isinstance(own, dict) and isinstance(own.get("limits"), dict):
         limits = {name: limit for name, limit in own["limits"].items() if name not in asked}
         filled["resources"] = {**own, "requests": {**limits, **mapping(own.get("requests"))}}
+    return filled
+
+
+def with_overhead(value: Any, overheads: Mapping[str, Json]) -> Any:  # noqa: ANN401  any JSON
+    """Return an object in which each pod spec has the overhead of its RuntimeClass, if known.
+
+    ``overheads`` are those of the RuntimeClasses, by name: ``{}`` where one has none. A spec that
+    names another class is left as it is. Rule: the admission plugin RuntimeClass of Kubernetes
+    1.36, which refuses pods that say another overhead.
+    """
+    if isinstance(value, list):
+        return [with_overhead(one, overheads) for one in value]
+    if not isinstance(value, dict):
+        return value
+    filled = {key: with_overhead(one, overheads) for key, one in value.items()}
+    name = value.get("runtimeClassName")
+    if isinstance(name, str) and name in overheads and "containers" in value:
+        filled["overhead"] = overheads[name]
     return filled
 
 

@@ -293,8 +293,9 @@ def min_resources(manifests: Manifests) -> Iterator[Finding]:
             asked["pods"] += source.count or 0
             for name, amount in source.pod.spec.requests:
                 asked[name] += amount * (source.count or 0)
+        is_known = all(source.requests_are_known for source in gang.sources)
         for name, wanted in gang.group.spec.min_resources:
-            if wanted > asked[name]:
+            if wanted > asked[name] and (is_known or name == "pods"):
                 yield gang.group.object.warning(
                     "min-resources-above-pods",
                     ("spec", "minResources", name),
