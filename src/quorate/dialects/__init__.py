@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import Membership
+from quorate.core.model import Meant, Membership
 from quorate.core.model.reasons import Reason
 from quorate.dialects import near_misses
 from quorate.dialects.base import (
@@ -34,7 +34,8 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``defect`` holds the pod back, with ``defect_reason`` (a value of ``Reason``); ``warning`` does
     not. ``note`` is the warning about a key that is not the current one. ``hold_s`` is how long
-    room is reserved for the pod's replacement, where it says so.
+    room is reserved for the pod's replacement, where it says so. ``meant`` is the gang that a pod
+    names in vain.
     """
 
     membership: Membership | None = None
@@ -43,6 +44,7 @@ class Resolution(msgspec.Struct, frozen=True, omit_defaults=True):
     defect: str = ""
     defect_reason: str = ""
     hold_s: float | None = None
+    meant: Meant | None = None
 
 
 ORDINARY = Resolution()
@@ -90,10 +92,14 @@ def _two_dialects(
 
 def _without_gang(facts: PodFacts) -> Resolution:
     warning = _warning(facts)
-    defect = near_misses.find(facts)
-    if defect:
+    if found := near_misses.find(facts):
+        meant, remedy = found
         return Resolution(
-            None, warning, defect=defect, defect_reason=Reason.UNKNOWN_GANG_LABEL.value
+            None,
+            warning,
+            defect=f"{meant.words}; {remedy}",
+            defect_reason=Reason.UNKNOWN_GANG_LABEL.value,
+            meant=meant,
         )
     return Resolution(None, warning) if warning else ORDINARY
 

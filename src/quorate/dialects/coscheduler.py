@@ -22,6 +22,10 @@ DIALECT = label_pair(
     MEMBER_LABEL,
     MIN_LABEL,
     # The prose of scheduler-plugins' KEP-2 spreads this one.
-    mistaken_keys=(PodKey("label", "pod-group.scheduling.x-k8s.io/name"),),
+    mistaken_keys=(
+        PodKey("label", "pod-group.scheduling.x-k8s.io/name"),
+        # Koordinator's own: beside it stands min-available, as in the labels of this dialect.
+        PodKey("annotation", "gang.scheduling.koordinator.sh/name"),
+    ),
     likeness=_likeness,
 )

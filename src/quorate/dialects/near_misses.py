@@ -1,14 +1,16 @@
 """Labels and annotations that look like a gang's name and that nobody reads.
 
 A pod with one of them would start alone, silently, where its author meant a gang. In: a pod that
-names no gang. Out: one message with the hint, or ``""``. Called by ``dialects.resolve``.
+names no gang, or the owner of such pods. Out: the gang that was meant, and what to write instead.
+Called by ``dialects.resolve``, and where owners are read. See ADR 32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from quorate.core.model import GangKey, Meant
 from quorate.core.words.plain_text import plain
 from quorate.dialects.base import Dialect, PodFacts, PodKey
 from quorate.dialects.table import DIALECTS
@@ -26,42 +28,70 @@ def _mistaken() -> dict[PodKey, Dialect]:
 
 
 _MISTAKEN = _mistaken()
+_NAMING = {
+    key: dialect
+    for dialect in DIALECTS
+    for key in (dialect.member_key, *dialect.other_keys)
+    if key.place != "field"
+} | _MISTAKEN
+"""All keys that are a gang's name for sure, where they are read and where they are not."""
 _MISTAKEN_KEYS = frozenset(key.key for key in _MISTAKEN)
 _READ = frozenset(key for dialect in DIALECTS for key in dialect.keys)
-_OTHERS = ("koordinator.sh", "kueue.x-k8s.io", "run.ai", "kai.scheduler", "yunikorn.apache.org")
+_KOORDINATORS = "koordinator.sh"
+_OTHERS = (_KOORDINATORS, "kueue.x-k8s.io", "run.ai", "kai.scheduler", "yunikorn.apache.org")
 """Domains of schedulers with gangs of their own: their names are meant for them."""
 
 
-class Meant(NamedTuple):
-    """The gang that a key which nobody reads was meant to name, and that key."""
-
-    key: PodKey
-    dialect: str
-    name: str
-
-
-def meant_by_labels(labels: Mapping[str, str]) -> Meant | None:
-    """Return the gang that the labels of a pod of no gang mean; None where they mean none."""
-    found = _suspect("label", labels)
+def find(facts: PodFacts) -> tuple[Meant, str] | None:
+    """Return the gang that a pod of no gang names in vain, and what to write instead."""
+    found = _suspect("label", facts.labels) or _suspect("annotation", facts.annotations)
     if found is None:
         return None
     key, dialect = found
-    return Meant(key, dialect.name, labels[key.key])
+    return _meant_in(key, dialect, key.value(facts) or "", facts.namespace)
 
 
-def find(facts: PodFacts) -> str:
-    """Return what is wrong and what to write instead; ``""`` for the pod that means no gang."""
-    return _find_in("label", facts.labels) or _find_in("annotation", facts.annotations)
+def of_owner(
+    owner: str, namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> tuple[Meant, str] | None:
+    """Return the gang that the owner of pods names where the pods' template should.
+
+    Only keys that are a gang's name for sure count: what merely looks like one is the owner's own
+    business. ``owner`` is how a sentence names it.
+    """
+    facts = PodFacts(namespace, "", labels, annotations)
+    for key, dialect in _NAMING.items():
+        if name := key.value(facts):
+            meant, remedy = _meant_in(key, dialect, name, namespace, f" of {owner}")
+            return meant, f"{remedy} in its pod template"
+    return None
 
 
-def _find_in(place: Literal["label", "annotation"], pairs: Mapping[str, str]) -> str:
-    found = _suspect(place, pairs)
-    if found is None:
-        return ""
-    here, dialect = found
+def is_of_another_scheduler(facts: PodFacts) -> bool:
+    """Whether a pod names its gang as another scheduler reads it: right under its schedulerName."""
+    found = _suspect("label", facts.labels) or _suspect("annotation", facts.annotations)
+    return found is not None and _is_koordinators(found[0])
+
+
+def remedy(dialect: Dialect, name: str) -> str:
+    """Return where pods have to name a gang: ``label KEY: NAME``, and what has to be beside it."""
     beside = f" together with {dialect.min_key}" if dialect.min_key else ""
-    use = f"{dialect.member_key}: {plain(pairs[here.key], 253)}{beside}"
-    return f"{here} is read by no scheduler; use {use}"
+    return f"{dialect.member_key}: {plain(name, 253)}{beside}"
+
+
+def _meant_in(
+    key: PodKey, dialect: Dialect, name: str, namespace: str, of: str = ""
+) -> tuple[Meant, str]:
+    """Return the gang that was meant by a key that is not read there, and what to write instead."""
+    why = "Koordinator's, and quorate does not read it"
+    if not _is_koordinators(key):
+        why = "read by no scheduler"
+    meant = Meant(GangKey(namespace, dialect.name, name), f"{key}{of} is {why}")
+    return meant, f"use {remedy(dialect, name)}"
+
+
+def _is_koordinators(key: PodKey) -> bool:
+    return key.key.partition("/")[0].endswith(_KOORDINATORS)
 
 
 def _suspect(

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from quorate.core.model import Pod
+from quorate.core.model import Meant, Pod
 from quorate.dialects import PodFacts, Resolution, resolve
+from quorate.dialects.near_misses import of_owner
 from quorate.lint.added_labels import added_labels
-from quorate.lint.objects import Json, KubeObject, mapping, text
+from quorate.lint.objects import Json, KubeObject, mapping, text, value_at
 from quorate.lint.pod_values import decoded, read_pairs
 from quorate.lint.tree import Path
 
@@ -26,6 +28,17 @@ _ONLY_DESCRIBE = ("PodTemplate", "TrainingRuntime", "ClusterTrainingRuntime", "D
 _COUNTS_FROM_ZERO = ("RayCluster", "RayJob", "RayService")
 """Kinds that may leave ``replicas`` out for an autoscaler to choose."""
 
+_ONLY_BY_TEMPLATE = ("batch", "apps", "jobset.x-k8s.io")
+"""API groups whose objects make pods by their templates alone; operators may copy labels."""
+
+
+class Misplaced(NamedTuple):
+    """The gang that an object names above its pods' template, where, and what to write instead."""
+
+    meant: Meant
+    path: Path
+    remedy: str
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodSource:
@@ -33,6 +46,7 @@ class PodSource:
 
     ``count`` is None when the manifest does not say; ``count_path`` is the field that says it.
     ``pod`` is what the scheduler would see of each of these pods, with labels of its controller.
+    ``misplaced`` is set where the object names the gang, and the template names none.
     """
 
     object: KubeObject
@@ -44,6 +58,12 @@ class PodSource:
     facts: PodFacts
     resolution: Resolution
     pod: Pod
+    misplaced: Misplaced | None = None
+
+    @property
+    def meant(self) -> Meant | None:
+        """The gang that the pods are meant for, and do not name rightly."""
+        return self.misplaced.meant if self.misplaced else self.resolution.meant
 
     @property
     def spec(self) -> Json:
@@ -200,4 +220,18 @@ def made_of(
     )
     made = facts._replace(labels={**added_labels(found, path), **facts.labels})
     pod = decoded(made, spec)
-    return PodSource(found, path, template, count, at, namespace, facts, resolve(facts), pod)
+    said = resolve(facts)
+    misplaced = None if said.membership or said.defect else _misplaced(found, path, namespace)
+    return PodSource(found, path, template, count, at, namespace, facts, said, pod, misplaced)
+
+
+def _misplaced(found: KubeObject, path: Path, namespace: str) -> Misplaced | None:
+    """Return the gang that the object names anywhere above the template at ``path``."""
+    for end in range(len(path) if found.group in _ONLY_BY_TEMPLATE else 0):
+        meta = mapping(mapping(value_at(found.value, path[:end])).get("metadata"))
+        pairs = read_pairs(meta.get("labels")), read_pairs(meta.get("annotations"))
+        if said := of_owner(found.subject.short, namespace, *pairs):
+            meant, remedy = said
+            place, key = meant.words.split()[:2]
+            return Misplaced(meant, (*path[:end], "metadata", f"{place}s", key), remedy)
+    return None

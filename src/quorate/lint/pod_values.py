@@ -83,7 +83,7 @@ def with_defaults(spec: Json) -> Json:
     return filled
 
 
-def with_overhead(value: Any, overheads: Mapping[str, Json]) -> Any:  # noqa: ANN401  any JSON
+def with_overhead(value: Any, overheads: Mapping[str, Json]) -> Any:
     """Return an object in which each pod spec has the overhead of its RuntimeClass, if known.
 
     ``overheads`` are those of the RuntimeClasses, by name: ``{}`` where one has none. A spec that

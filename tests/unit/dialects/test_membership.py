@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.core.model import GangKey
-from quorate.dialects import DIALECTS, PodFacts, by_name, resolve
+from quorate.dialects import DIALECTS, PodFacts, by_name, near_misses, resolve
 
 GROUP = "pod-group.scheduling.sigs.k8s.io"
 NAME, MIN = f"{GROUP}/name", f"{GROUP}/min-available"
@@ -100,6 +100,7 @@ NEAR_MISSES = [
     ({}, {GROUP: "pg1"}, f"label {GROUP}: pg1"),
     ({}, {NAME: "pg1", MIN: "2"}, f"label {NAME}: pg1"),
 ]
+KOORDINATORS = "gang.scheduling.koordinator.sh/name"
 
 
 @pytest.mark.parametrize(("labels", "annotations", "use"), NEAR_MISSES)
@@ -118,6 +119,68 @@ def test_the_sentence_names_the_wrong_label_and_the_right_one():
         "label scheduling.x-k8s.io/podgroup is read by no scheduler; "
         "use label scheduling.x-k8s.io/pod-group: pg1"
     )
+
+
+def test_the_annotation_of_koordinator_holds_the_pod_and_names_the_labels_to_use():
+    """Pods of our schedulerName with Koordinator's annotations started one by one."""
+    said = resolve(facts({}, {KOORDINATORS: "pg1", KOORDINATORS.replace("name", "mode"): "Strict"}))
+    assert said.membership is None
+    assert said.defect_reason == "UnknownGangLabel"
+    assert said.defect == (
+        f"annotation {KOORDINATORS} is Koordinator's, and quorate does not read it; use label "
+        f"{NAME}: pg1 together with label {MIN}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "dialect", "words"),
+    [
+        ({}, {X: "pg1"}, "x-k8s", f"annotation {X} is read by no scheduler"),
+        ({"scheduling.x-k8s.io/podgroup": "pg1"}, {}, "x-k8s", "is read by no scheduler"),
+        ({}, {KOORDINATORS: "pg1"}, "coscheduler", "Koordinator's, and quorate does not read it"),
+    ],
+)
+def test_a_pod_that_names_its_gang_in_vain_knows_which_one_it_meant(
+    labels, annotations, dialect, words
+):
+    """So that whoever asks for the gang is told of the pod."""
+    said = resolve(facts(labels, annotations))
+    assert said.meant.gang == GangKey("team-a", dialect, "pg1")
+    assert words in said.meant.words
+    assert said.defect.startswith(f"{said.meant.words}; use ")
+    assert resolve(facts({X: "pg1"})).meant is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "place", "use"),
+    [
+        ({X: "pg1"}, {}, f"label {X}", f"label {X}: pg1"),
+        ({"pod-group.scheduling.x-k8s.io": "pg1"}, {}, "label pod-group", f"label {X}: pg1"),
+        ({NAME: "pg1", MIN: "2"}, {}, f"label {NAME}", f"{NAME}: pg1 together with label {MIN}"),
+        ({}, {VOLCANO: "pg1"}, f"annotation {VOLCANO}", f"annotation {VOLCANO}: pg1"),
+        ({}, {X: "pg1"}, f"annotation {X}", f"label {X}: pg1"),
+        ({}, {KOORDINATORS: "pg1"}, f"annotation {KOORDINATORS}", f"label {NAME}: pg1"),
+    ],
+)
+def test_a_gang_that_is_named_on_the_owner_of_the_pods_is_meant_for_its_pods(
+    labels, annotations, place, use
+):
+    """The label on the Job, where the template should have it."""
+    meant, remedy = near_misses.of_owner("Job d", "team-a", labels, annotations)
+    assert meant.gang.name == "pg1"
+    assert meant.words.startswith(place)
+    assert "of Job d is" in meant.words
+    assert remedy.startswith("use ")
+    assert use in remedy
+    assert remedy.endswith(" in its pod template")
+
+
+@pytest.mark.parametrize(
+    "labels", [{}, {X: ""}, {"app": "web"}, {MIN: "2"}, {"scheduling.acme.io/podgroup": "g"}]
+)
+def test_an_owner_without_the_name_of_a_gang_means_none(labels):
+    """What merely looks like a gang's key counts on pods alone."""
+    assert near_misses.of_owner("Job d", "team-a", labels, {}) is None
 
 
 OTHER_X = "pod-group.scheduling.x-k8s.io"
@@ -153,7 +216,8 @@ def test_a_near_miss_beside_a_valid_name_is_nobodys_business(labels, annotations
     [
         facts({"app": "web", "pod-template-hash": "abc"}),
         facts({"kueue.x-k8s.io/pod-group-name": "g"}),
-        facts({}, {"gang.scheduling.koordinator.sh/name": "g"}),
+        facts({"gang.scheduling.koordinator.sh/name": "g"}),
+        facts({}, {"gang.scheduling.koordinator.sh/min-available": "2"}),
         facts({"pod-group.scheduling.koordinator.sh": "g"}),
         facts({}, {"scheduling.volcano.sh/group-min-member": "2"}),
         facts({}, {"scheduling.volcano.sh/queue-name": "default"}),

@@ -16,7 +16,18 @@ from tests.unit.lint.operators import (
     volcano,
     worker_set,
 )
-from tests.unit.lint.world import ANNOTATION, X_LABEL, group, job, labelled, lint, node, pod, rules
+from tests.unit.lint.world import (
+    ANNOTATION,
+    X_LABEL,
+    cron_job,
+    group,
+    job,
+    labelled,
+    lint,
+    node,
+    pod,
+    rules,
+)
 
 
 def seen(*objects, **options):
@@ -327,9 +338,61 @@ def test_a_podgroup_is_told_of_pods_with_its_name_under_a_misspelt_label():
     made = [group(4, "typo"), job(4, labels={"scheduling.x-k8s.io/podgroup": "typo"})]
     found = one(*made, rule="podgroup-without-pods")
     assert found.message == (
-        "no pod in these files names PodGroup typo; 4 pods of Job j carry the misspelt label "
-        "scheduling.x-k8s.io/podgroup: typo"
+        "no pod in these files names PodGroup typo; 4 pods of Job j are meant for it: label "
+        "scheduling.x-k8s.io/podgroup is read by no scheduler"
     )
+
+
+# Names in the wrong place
+
+
+def test_a_gang_that_is_named_on_the_job_and_not_on_its_template():
+    """The label stood on the Job, and nothing was said of its 4 pods, which start one by one."""
+    made = [group(4), job(4, labels={}, of_job={"labels": {X_LABEL: "g"}})]
+    report = lint(*made)
+    assert rules(report) == {"unknown-gang-label", "podgroup-without-pods"}
+    found = one(*made, rule="unknown-gang-label")
+    assert found.severity == "error"
+    assert found.path == f"metadata.labels[{X_LABEL}]"
+    assert found.message == f"label {X_LABEL} of Job j is read by no scheduler"
+    assert found.hint == f"use label {X_LABEL}: g in its pod template"
+    assert one(*made, rule="podgroup-without-pods").message == (
+        f"no pod in these files names PodGroup g; 4 pods of Job j are meant for it: "
+        f"label {X_LABEL} of Job j is read by no scheduler"
+    )
+
+
+def test_a_name_on_the_job_that_the_template_has_too_is_no_mistake():
+    """Tools put one set of labels on both."""
+    assert rules(lint(group(4), job(4, of_job={"labels": {X_LABEL: "g"}}))) == set()
+
+
+def test_a_gang_that_is_named_on_a_cron_job_or_on_its_template_of_jobs():
+    """Neither is the template of the pods; of several Jobs of a JobSet it is told once."""
+    for place in ("metadata", "jobTemplate"):
+        made = cron_job(job(4, labels={}), concurrencyPolicy="Forbid")
+        above = made if place == "metadata" else made["spec"]["jobTemplate"]
+        above.setdefault("metadata", {})["labels"] = {X_LABEL: "g"}
+        found = one(made, rule="unknown-gang-label")
+        assert found.message == f"label {X_LABEL} of CronJob j is read by no scheduler"
+        assert ("jobTemplate" in found.path) == (place == "jobTemplate")
+    several = job_set(
+        *({"name": name, "replicas": 1, "template": job(2, labels={})} for name in "ab")
+    )
+    several["metadata"]["labels"] = {X_LABEL: "g"}
+    assert one(several, rule="unknown-gang-label").path == f"metadata.labels[{X_LABEL}]"
+
+
+def test_the_annotations_of_koordinator_are_wrong_where_quorate_schedules():
+    """Elsewhere Koordinator reads them."""
+    key = "gang.scheduling.koordinator.sh/name"
+    made = job(4, labels={}, annotations={key: "g"})
+    found = one(made, rule="unknown-gang-label")
+    assert found.severity == "error"
+    assert found.message == f"annotation {key} is Koordinator's, and quorate does not read it"
+    assert found.hint.startswith("use label pod-group.scheduling.sigs.k8s.io/name: g together")
+    theirs = job(4, labels={}, annotations={key: "g"}, schedulerName="koord-scheduler")
+    assert rules(lint(theirs)) == set()
 
 
 # What the API server adds to pods

@@ -45,10 +45,10 @@ def template(labels=None, annotations=None, *, requests=None, limits=None, **spe
     }
 
 
-def job(count=2, name="j", *, namespace=None, **of_template):
-    """A Job of ``count`` pods at once."""
+def job(count=2, name="j", *, namespace=None, of_job=None, **of_template):
+    """A Job of ``count`` pods at once; ``of_job`` is more of its own metadata."""
     spec = {"parallelism": count, "completions": count, "template": template(**of_template)}
-    return named("Job", "batch/v1", name, meta(name, namespace), spec=spec)
+    return named("Job", "batch/v1", name, meta(name, namespace, **(of_job or {})), spec=spec)
 
 
 def cron_job(of, **spec):

@@ -21,7 +21,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.words.counting import counted
 from quorate.core.words.pod_words import existing
 from quorate.dialects import by_name
-from quorate.dialects.near_misses import meant_by_labels
+from quorate.dialects.near_misses import remedy
 from quorate.shell.apis import api_words
 
 _OF_MEMBERS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW)
@@ -66,7 +66,7 @@ class _Search:
             return one
         said: _Said | None = None
         if one.reason in _OF_MEMBERS:
-            said = self._foreign(one, gang) or self._misspelt(one) or self._elsewhere(one, gang)
+            said = self._foreign(one, gang) or self._misplaced(one) or self._elsewhere(one, gang)
         elif one.reason is Reason.GANG_OBJECT_MISSING:
             said = self._object_elsewhere(one) or self._object_alike(one)
         if said is None:
@@ -85,35 +85,31 @@ class _Search:
             f"set schedulerName: {self._ours} in the template of {_owner(others)}",
         )
 
-    def _misspelt(self, one: Explanation) -> _Said | None:
-        """Pods of no gang, with a label that looks like the one that names this gang."""
+    def _misplaced(self, one: Explanation) -> _Said | None:
+        """Pods of no gang that name this gang in vain: in a wrong place, or by a wrong key."""
         dialect = by_name(one.key.dialect)
         strays = self._by_gang().get(one.key, [])
         if dialect is None or not strays:
             return None
-        spelt = _names(key for key, _ in strays)
+        words = _names(words for words, _ in strays)
         foreign = [entry for _, entry in strays if not entry.ours]
         names = _names(entry.pod.scheduler for entry in foreign)
         more = f"; schedulerName is {names}" if foreign else ""
         also = f", and schedulerName: {self._ours}" if foreign else ""
-        carry = counted(len(strays), "pod", "carries", "carry")
+        are = counted(len(strays), "pod", "is", "are")
         return _Said(
-            f"{_exist(one)}; {carry} the misspelt {spelt}: {one.key.name}{more}",
-            f"use {dialect.member_key}: {one.key.name}{also} in the template of "
+            f"{_exist(one)}; {are} meant for it: {words}{more}",
+            f"use {remedy(dialect, one.key.name)}{also} in the template of "
             f"{_owner([entry for _, entry in strays])}",
         )
 
     def _by_gang(self) -> dict[GangKey, list[tuple[str, PodEntry]]]:
-        """Return, by the gang that was meant, the pods of no gang and the key that they carry."""
+        """Return, by the gang that was meant, the pods of no gang, and where they name it."""
         if self._strays is None:
             self._strays = {}
             for entry in self._pods.values():
-                pod = entry.pod
-                if pod.membership is not None or pod.finished or not pod.labels:
-                    continue
-                if found := meant_by_labels(dict(pod.labels)):
-                    key = GangKey(pod.namespace, found.dialect, found.name)
-                    self._strays.setdefault(key, []).append((str(found.key), entry))
+                if (meant := entry.pod.meant) is not None and not entry.pod.finished:
+                    self._strays.setdefault(meant.gang, []).append((meant.words, entry))
         return self._strays
 
     def _elsewhere(self, one: Explanation, gang: GangEntry) -> _Said | None:

@@ -72,12 +72,15 @@ class Name(NamedTuple):
 def find(scheduler: Scheduler, namespace: str, asked: Name) -> list[GangKey]:
     """Return the gangs of that name, else those of its pod, else those of its workload's pods.
 
-    A kind before the name leaves one of the three. ``namespace`` ``""`` is all.
+    Pods that name the gang in vain are found by its name too, where there is no such gang. A kind
+    before the name leaves one of the three. ``namespace`` ``""`` is all.
     """
     kind, where = asked.kind(scheduler), asked.place(scheduler, namespace)
     if kind in ("", GANG) and (found := _gangs(scheduler, where, asked.name)):
         return found
     if kind in ("", POD) and (found := _gangs_of_pods(scheduler, where, asked.name)):
+        return found
+    if kind in ("", GANG) and (found := _meant(scheduler, where, asked.name)):
         return found
     return _gangs_of_workload(scheduler, where, kind, asked.name) if kind not in (GANG, POD) else []
 
@@ -95,6 +98,16 @@ def _gangs(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
 def _gangs_of_pods(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
     entries = _pods(scheduler, namespace)
     return sorted({one.gang.key for one in entries if one.gang and one.pod.name == name})
+
+
+def _meant(scheduler: Scheduler, namespace: str, name: str) -> list[GangKey]:
+    """Return the pods of ours that name a gang of that name in vain."""
+    entries = _pods(scheduler, namespace)
+    return sorted(
+        one.gang.key
+        for one in entries
+        if one.gang and one.pod.meant and one.pod.meant.gang.name == name
+    )
 
 
 def _gangs_of_workload(scheduler: Scheduler, namespace: str, kind: str, name: str) -> list[GangKey]:

@@ -157,6 +157,16 @@ class Owner(NamedTuple):
     name: str
 
 
+class Meant(NamedTuple):
+    """A gang that a pod was meant for, and does not belong to; ``words`` say where it is named.
+
+    Such as "annotation scheduling.x-k8s.io/pod-group is read by no scheduler".
+    """
+
+    gang: GangKey
+    words: str
+
+
 class Membership(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a pod names its gang. ``min_count`` is set where the pod itself carries it (labels).
 
@@ -184,6 +194,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
     ``priority_class`` is the name of its PriorityClass; ``run`` tells what one controller made,
     such as one Job, from a later run of the same name. Both are of members of gangs alone.
+    ``meant`` is set where the pod names its gang in vain.
     """
 
     uid: str
@@ -217,6 +228,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     never_preempts: bool = False
     priority_class: str = ""
     run: str = ""
+    meant: Meant | None = None
 
     @property
     def finished(self) -> bool:

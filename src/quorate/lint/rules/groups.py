@@ -149,31 +149,26 @@ def timeout(manifests: Manifests) -> Iterator[Finding]:
 def without_pods(manifests: Manifests) -> Iterator[Finding]:
     """A PodGroup that no pod of the files names; its pods may come from elsewhere."""
     for group in manifests.groups_without_pods():
-        misspelt = _misspelt(group, manifests)
+        astray = _astray(group, manifests)
         yield group.object.warning(
             "podgroup-without-pods",
             ("metadata", "name"),
-            f"no pod in these files names PodGroup {group.object.name}{misspelt}",
+            f"no pod in these files names PodGroup {group.object.name}{astray}",
             f"give its pods {group.dialect.member_key}: {group.object.name}"
             " (an operator may make them, too)",
         )
 
 
-def _misspelt(group: Group, manifests: Manifests) -> str:
-    """Return which pods carry a misspelt label or annotation with the group's name; "" if none."""
-    name = group.object.name
+def _astray(group: Group, manifests: Manifests) -> str:
+    """Return which pods are meant for the group, and name it in vain; "" if none."""
     for source in manifests.sources:
-        if not source.resolution.defect or source.namespace != group.spec.key.namespace:
+        meant = source.meant
+        if meant is None or meant.gang.name != group.object.name:
             continue
-        for place, pairs in (
-            ("label", source.facts.labels),
-            ("annotation", source.facts.annotations),
-        ):
-            for key, value in pairs.items():
-                if value == name and key in source.resolution.defect:
-                    pods = "the pods" if source.count is None else counted(source.count, "pod")
-                    carry = "carries" if source.count == 1 else "carry"
-                    return f"; {pods} of {source.title} {carry} the misspelt {place} {key}: {name}"
+        if meant.gang.namespace == group.spec.key.namespace:
+            pods = "the pods" if source.count is None else counted(source.count, "pod")
+            are = "is" if source.count == 1 else "are"
+            return f"; {pods} of {source.title} {are} meant for it: {meant.words}"
     return ""
 
 

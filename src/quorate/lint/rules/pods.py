@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from quorate.core.model.reasons import Reason
-from quorate.dialects import DIALECTS, Dialect, PodKey
+from quorate.dialects import DIALECTS, Dialect, PodKey, near_misses
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
@@ -40,10 +40,15 @@ def _field(source: PodSource, defect: str) -> Path:
 
 
 def unknown_labels(manifests: Manifests) -> Iterator[Finding]:
-    """A label or annotation that resembles a gang's key, but that no scheduler reads."""
+    """A label or annotation that names a gang, or resembles that, where no scheduler reads it."""
+    told: set[tuple[int, Path]] = set()
     for source in manifests.sources:
+        if (one := source.misplaced) and (id(source.object), one.path) not in told:
+            told.add((id(source.object), one.path))
+            yield source.object.error("unknown-gang-label", one.path, one.meant.words, one.remedy)
+        is_ours = source.scheduler in manifests.options.gang_schedulers
         defect = source.resolution.defect
-        if defect:
+        if defect and (is_ours or not near_misses.is_of_another_scheduler(source.facts)):
             what, _, hint = defect.partition("; ")
             yield source.object.error(
                 "unknown-gang-label", _path_of_key(source, what), what, hint or "remove it"

@@ -54,6 +54,7 @@ def _says_something(sources: list[PodSource]) -> bool:
     """Whether a template names a gang, rightly or not: then other rules speak of it."""
     return any(
         bool(one.resolution.membership or one.resolution.defect or one.resolution.warning)
+        or one.misplaced is not None
         or any(key.value(one.facts) is not None for key in _KEYS)
         for one in sources
     )

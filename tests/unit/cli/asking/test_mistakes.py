@@ -23,6 +23,7 @@ from tools.testing import call
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 MISSPELT = "scheduling.x-k8s.io/podgroup"
+KOORDINATORS = "gang.scheduling.koordinator.sh/name"
 
 
 def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None):
@@ -35,6 +36,14 @@ def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None):
     return made
 
 
+def annotated(name, count, key, *, gang=None):
+    """Pods of a Job of their name that name a gang in an annotation."""
+    made = pods(name, count, job=name)
+    for one in made:
+        one["metadata"] |= {"labels": {}, "annotations": {key: gang or name}}
+    return made
+
+
 def cluster_of_mistakes():
     server = small_cluster()
     server.answers |= {
@@ -44,12 +53,14 @@ def cluster_of_mistakes():
             *pods("others", 2, scheduler="another-scheduler"),
             *pods("typo", 4, label=MISSPELT, job="typo"),
             *pods("both", 4, label=MISSPELT, scheduler="default-scheduler"),
+            *annotated("placed", 4, LABEL),
+            *annotated("elsewhere", 2, KOORDINATORS, gang="koord"),
             *pods("wrongns", 2),
             *pods("typo-2", 3),
             *pods("astray", 1),
         ),
         X_GROUPS: listing(
-            *(group(name, 4) for name in ("defsched", "others", "typo", "both", "typo2")),
+            *(group(name, 4) for name in ("defsched", "others", "typo", "both", "typo2", "placed")),
             group("wrongns", 2, namespace="other"),
             group("astray", 1, namespace="other"),
         ),
@@ -99,7 +110,9 @@ def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
 def test_a_misspelt_label_is_told_with_the_pods_that_carry_it(why):
     """It said "create the other 4", though 4 pods have the misspelt label."""
     message, hint = why("gang/typo")
-    assert message == f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: typo"
+    assert message == (
+        f"0 of 4 members exist; 4 pods are meant for it: label {MISSPELT} is read by no scheduler"
+    )
     assert hint == f"use label {LABEL}: typo in the template of Job typo"
 
 
@@ -107,13 +120,33 @@ def test_a_misspelt_label_and_the_wrong_scheduler_are_told_together(why):
     """To mend one of the two alone would start nothing."""
     message, hint = why("gang/both")
     assert message == (
-        f"0 of 4 members exist; 4 pods carry the misspelt label {MISSPELT}: both; "
+        f"0 of 4 members exist; 4 pods are meant for it: label {MISSPELT} is read by no scheduler; "
         "schedulerName is default-scheduler"
     )
     assert hint == (
         f"use label {LABEL}: both, and schedulerName: quorate in the template of pods such as "
         "both-0"
     )
+
+
+def test_an_annotation_in_the_place_of_the_label_is_told_with_its_pods(why):
+    """The pods were held back, and ``why`` of their gang said "create the other 4"."""
+    message, hint = why("gang/placed")
+    assert message == (
+        f"0 of 4 members exist; 4 pods are meant for it: annotation {LABEL} is read by no scheduler"
+    )
+    assert hint == f"use label {LABEL}: placed in the template of Job placed"
+
+
+def test_pods_with_the_annotations_of_koordinator_are_found_by_the_gang_that_they_mean(quorate):
+    """No object has that name, and their Job has another."""
+    code, out, err = quorate("why", "koord", "-o", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)["items"]
+    assert {one["reason"] for one in found} == {"UnknownGangLabel"}
+    assert [one["metadata"]["name"] for one in found] == ["elsewhere-0", "elsewhere-1"]
+    for one in found:
+        assert one["message"].startswith(f"annotation {KOORDINATORS} is Koordinator's, and quorate")
 
 
 def test_an_object_of_another_namespace_is_told_from_both_sides(why):

@@ -165,6 +165,7 @@ class PodDecoder:
             never_preempts=spec.preemption_policy == "Never",
             priority_class=(said.membership and spec.priority_class_name) or "",
             run=run_of(controller, labels) if said.membership and controller else "",
+            meant=said.meant,
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -173,7 +174,7 @@ class PodDecoder:
         Other defects of a foreign pod's labels are ignored: they concern its own scheduler.
         """
         said = resolve(facts)
-        return said if owned else Resolution(said.membership)
+        return said if owned else Resolution(said.membership, meant=said.meant)
 
     def _spec(
         self, meta: PodMetadata, spec: Spec, status: Status | None, *, rules: bool
