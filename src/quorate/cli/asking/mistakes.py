@@ -15,8 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.model import GangKey
+from quorate.core.model import GangKey, Meant, Pod
 from quorate.core.model.reasons import Explanation, Reason
+from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
 from quorate.core.words.counting import counted
 from quorate.core.words.pod_words import existing
@@ -44,6 +45,18 @@ def explained(scheduler: Scheduler, found: Iterable[Explanation]) -> list[Explan
     return [search.explained(one) for one in found]
 
 
+def perhaps_meant(scheduler: Scheduler, keys: Iterable[GangKey]) -> list[GangKey]:
+    """Return the pods of no gang whose owners have to be read: they may name one of these gangs."""
+    cluster = scheduler.cluster
+    lacks = cluster.owners.lacking
+    namespaces = {key.namespace for key in keys if key in lacks.of(key.namespace)}
+    return [
+        key
+        for key, gang in cluster.gangs.items()
+        if key.is_single and key.namespace in namespaces and asked_owners(gang, cluster)
+    ]
+
+
 class _Said(NamedTuple):
     message: str
     hint: str
@@ -55,6 +68,7 @@ class _Search:
     def __init__(self, scheduler: Scheduler) -> None:
         self._gangs = scheduler.cluster.gangs
         self._pods = scheduler.cluster.pods
+        self._owners = scheduler.cluster.owners
         names = sorted(scheduler.policy.scheduler_names)
         self._ours = _OURS if _OURS in names else names[0]
         self._strays: dict[GangKey, list[tuple[str, PodEntry]]] | None = None
@@ -108,9 +122,17 @@ class _Search:
         if self._strays is None:
             self._strays = {}
             for entry in self._pods.values():
-                if (meant := entry.pod.meant) is not None and not entry.pod.finished:
+                meant = None if entry.pod.finished else self._meant(entry.pod)
+                if meant is not None:
                     self._strays.setdefault(meant.gang, []).append((meant.words, entry))
         return self._strays
+
+    def _meant(self, pod: Pod) -> Meant | None:
+        """Return the gang that a pod of no gang, or its owner, names in vain."""
+        if pod.meant is not None or pod.membership is not None or pod.owner is None:
+            return pod.meant
+        facts = self._owners.known.get((pod.namespace, pod.owner))
+        return facts.meant if facts is not None else None
 
     def _elsewhere(self, one: Explanation, gang: GangEntry) -> _Said | None:
         """Pods that name this gang, or one that is spelt alike, where no object is of that name."""

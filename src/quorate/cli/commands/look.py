@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from quorate.cli.asking.mistakes import perhaps_meant
 from quorate.cli.show import output
 from quorate.cli.show.progress import Progress
 from quorate.cli.show.survey_result import SurveyResult, explanations
@@ -123,10 +124,11 @@ class _Look(NamedTuple):
         keys = self.choose(scheduler, self.where)
         say(f"asking for the owners of {counted(len(keys), 'gang', form=',')}")
         now_s = self.clock.now_s()
-        await self._in_time(add_owners(self.client, scheduler, keys, now_s))
+        asked = [*keys, *perhaps_meant(scheduler, keys)]
+        await self._in_time(add_owners(self.client, scheduler, asked, now_s))
         election = self.config.leader_election
-        asked = leader(self.client, election.namespace, election.name)
-        leads = await self._in_time(asked) or Leader(None)
+        lease = leader(self.client, election.namespace, election.name)
+        leads = await self._in_time(lease) or Leader(None)
         say(f"explaining {counted(len(keys), 'gang', form=',')}")
         found = explanations(scheduler, keys, now_s)
         if leads.holder != "":  # the reservations of a leader end with it

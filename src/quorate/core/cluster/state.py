@@ -372,7 +372,7 @@ class ClusterState:
         """Note how many pods an owner makes, and who made it."""
         owner = change.namespace, change.owner
         self.touched |= self.reservations.note_owner_replicas(*owner, change.replicas)
-        gangs = self.owners.note(*owner, OwnerFacts(change.replicas, change.cron_job))
+        gangs = self.owners.note(*owner, OwnerFacts.of(change))
         self.touched.update(key for key in gangs if self.gangs[key].has_undecided)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:

@@ -16,6 +16,7 @@ from quorate.core.model import (
     DeviceClass,
     GangKey,
     GangSpec,
+    Meant,
     Namespace,
     Node,
     Owner,
@@ -107,12 +108,15 @@ class OwnerChanged(Change, frozen=True):
     """How many pods an owner makes; None when it does not exist or cannot say.
 
     ``cron_job`` is the name of the CronJob that made it, "" if none did; None: that is not known.
+    ``meant`` is the gang that it names where its pods' template should, ``remedy`` what to write.
     """
 
     namespace: str
     owner: Owner
     replicas: int | None
     cron_job: str | None = ""
+    meant: Meant | None = None
+    remedy: str = ""
 
 
 class ObjectChanged(Change, frozen=True):

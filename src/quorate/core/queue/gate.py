@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
+from quorate.core.cluster.gangs.owners import OwnerFacts
 from quorate.core.cluster.unlisted_kinds import problem_for
-from quorate.core.model import GangKey, Pod
+from quorate.core.model import GangKey, Owner, Pod
 from quorate.core.model.reasons import Reason
 
 
@@ -28,20 +29,38 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     if gang.spec is not None and gang.spec.defect:
         return Reason.GANG_OBJECT_INVALID
     if gang.started:
-        return _held_pods(gang) if not gang.waits else _not_yet(gang, now_s)
+        return _held_pods(gang) if not gang.waits else _not_yet(gang, cluster, now_s)
     if gang.disagrees:
         return Reason.MEMBERS_DISAGREE
     if gang.exist < gang.min_count or not gang.waits:
         return _too_few(gang, cluster)
     if gang.lacking(EXISTING):
         return _too_few_of_task(gang)
-    return _not_yet(gang, now_s)
+    return _not_yet(gang, cluster, now_s)
 
 
-def _not_yet(gang: GangEntry, now_s: float) -> Reason:
+def _not_yet(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     if now_s < gang.memory.not_before_s:
         return Reason.BACKING_OFF
-    return Reason.NONE
+    facts = said_by_owner(gang, cluster)
+    if facts is None:
+        return Reason.NONE
+    return Reason.UNKNOWN_GANG_LABEL if facts.meant else Reason.API_NOT_AVAILABLE
+
+
+def said_by_owner(gang: GangEntry, cluster: Cluster) -> OwnerFacts | None:
+    """Return what holds a pod of no gang that could be placed: see ``Owners.of_single``."""
+    if not (gang.key.is_single and gang.waits):
+        return None
+    owner = next(iter(gang.members.values())).pod.owner
+    return cluster.owners.of_single(gang.key.namespace, owner) if owner is not None else None
+
+
+def asked_owners(gang: GangEntry | None, cluster: Cluster) -> tuple[Owner, ...]:
+    """Return the owner that has to be read before a pod of no gang is placed, again if it was."""
+    if gang is None or said_by_owner(gang, cluster) is None:
+        return ()
+    return tuple(owner for owner in gang.owners if owner)
 
 
 def _object_missing(key: GangKey, cluster: Cluster) -> Reason:

@@ -21,7 +21,7 @@ from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, a
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
-from quorate.core.queue.gate import first_invalid, held_by, namesake, owners_make
+from quorate.core.queue.gate import asked_owners, held_by, namesake, owners_make
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
@@ -38,6 +38,7 @@ from quorate.core.words.gang_facts import (
 from quorate.core.words.pod_words import (
     disagreement,
     exist_words,
+    held_pod_words,
     next_run_words,
     short_words,
     single_words,
@@ -187,7 +188,7 @@ class Explainer:
         if gang is not None and gang.counts[Where.NEXT_RUN]:
             return tuple(gang.runs.jobs)  # are they runs of one CronJob?
         if gang is None or gang.started or gang.exist >= gang.min_count:
-            return ()
+            return asked_owners(gang, self._cluster)
         return tuple(owner for owner in gang.owners if owner)
 
     def _behind_back_off(
@@ -244,7 +245,7 @@ class Explainer:
             case Reason.GANG_API_NOT_INSTALLED | Reason.GANG_OBJECT_INVALID:
                 return self._unusable_words(gang, reason)
             case Reason.API_NOT_AVAILABLE:
-                return problem_for(gang, self._cluster) or ("", "")
+                return problem_for(gang, self._cluster) or held_pod_words(gang, self._cluster)
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang, self._words(gang.key.dialect).min_key)
             case Reason.INTERNAL_ERROR:
@@ -255,14 +256,7 @@ class Explainer:
                 when = f"within {ASIDE_S_MAX / 60:.0f} minutes" if is_long else "shortly"
                 return f"the last attempt failed ({failure}); another follows {when}", ""
             case _:
-                return self._invalid_pod_words(gang)
-
-    def _invalid_pod_words(self, gang: GangEntry) -> tuple[str, str]:
-        pod = first_invalid(gang)
-        if pod is None:
-            return next_run_words(gang, self._cluster.owners)
-        words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
-        return words, "fix that pod's template"
+                return held_pod_words(gang, self._cluster)
 
     def _member_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         counts, need = gang.counts, gang.min_count

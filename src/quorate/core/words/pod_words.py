@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.model import Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
+from quorate.core.queue.gate import first_invalid, said_by_owner
 from quorate.core.words.counting import counted
 
 
@@ -68,6 +70,24 @@ def exist_words(gang: GangEntry) -> list[str]:
     if done:
         words.append(f"{done} of them {'has' if done == 1 else 'have'} succeeded")
     return words
+
+
+def held_pod_words(gang: GangEntry, cluster: Cluster) -> tuple[str, str]:
+    """Say what holds pods back: a defect of one of them, what their owner says, or another run."""
+    if (pod := first_invalid(gang)) is not None:
+        words = pod.defect if gang.key.is_single else f"pod {pod.name}: {pod.defect}"
+        return words, "fix that pod's template"
+    if not gang.key.is_single:
+        return next_run_words(gang, cluster.owners)
+    facts = said_by_owner(gang, cluster)
+    owner = next((one for one in gang.owners if one), None)
+    if facts is None or owner is None:
+        return "", ""
+    who = f"{owner.kind} {owner.name}"
+    if facts.meant is not None:
+        return f"{facts.meant.words}; {facts.remedy}", f"fix the template of {who}"
+    lacks = min(cluster.owners.lacking.of(gang.key.namespace))
+    return f"it is asked whether {who} names a gang: {lacks.name} lacks members", ""
 
 
 def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:

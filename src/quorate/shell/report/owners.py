@@ -1,8 +1,9 @@
 """How many pods an owner makes, and which CronJob made it. In: owners. Out: ``OwnerChanged``.
 
-Used by ``reporter`` for messages such as "Deployment pause makes 2", and to tell the runs of a
-CronJob apart. It costs one GET for each owner, and is asked only while a gang lacks members or may
-have those of several runs, so no workload has to be watched.
+Used by ``reporter`` for messages such as "Deployment pause makes 2", to tell the runs of a CronJob
+apart, and for pods whose owner may name a gang in vain. It costs one GET for each owner, and is
+asked only while a gang lacks members or may have those of several runs, so no workload has to be
+watched.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from quorate.core.model import Owner
+from quorate.core.model import Meant, Owner
 from quorate.core.model.changes import OwnerChanged
+from quorate.dialects.near_misses import of_owner
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.objects import Metadata
@@ -70,7 +72,16 @@ async def found_out(client: KubeClient, namespace: str, owner: Owner) -> OwnerCh
         return OwnerChanged(namespace, owner, None, None if may_pass else "")
     made_by = found.metadata.owner_references or ()
     cron_job = next((one.name for one in made_by if one.kind == "CronJob"), "")
-    return OwnerChanged(namespace, owner, _makes(owner, found.spec), cron_job)
+    meant, remedy = _meant(namespace, owner, found.metadata)
+    return OwnerChanged(
+        namespace, owner, _makes(owner, found.spec), cron_job, meant=meant, remedy=remedy
+    )
+
+
+def _meant(namespace: str, owner: Owner, own: Metadata) -> tuple[Meant | None, str]:
+    """Return the gang that an owner names where its pods' template should, and what to write."""
+    who = f"{owner.kind} {owner.name}"
+    return of_owner(who, namespace, own.labels or {}, own.annotations or {}) or (None, "")
 
 
 def _makes(owner: Owner, spec: _Spec) -> int:

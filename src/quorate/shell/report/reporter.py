@@ -16,6 +16,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.model import GangKey, Pod, PodSpec
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.reasons import Explanation
+from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
@@ -77,8 +78,10 @@ class Reporter:
     def touch(self, keys: Iterable[GangKey]) -> None:
         """Report these gangs once they have not changed for a moment."""
         now_s = self._clock.monotonic_s()
-        gangs = self._scheduler.cluster.gangs
+        cluster, gangs = self._scheduler.cluster, self._scheduler.cluster.gangs
         for key in keys:
+            for owner in asked_owners(gangs.get(key), cluster):
+                self._lookup.ask(key.namespace, owner)  # at once: its pods wait for the answer
             if key.is_single and key in gangs and not gangs[key].has_undecided:
                 # A single pod with a node needs no report, and there are many.
                 self._telling.settle(key)

@@ -54,17 +54,23 @@ def cluster_of_mistakes():
             *pods("typo", 4, label=MISSPELT, job="typo"),
             *pods("both", 4, label=MISSPELT, scheduler="default-scheduler"),
             *annotated("placed", 4, LABEL),
+            *annotated("onjob", 4, "some.org/annotation"),
             *annotated("elsewhere", 2, KOORDINATORS, gang="koord"),
             *pods("wrongns", 2),
             *pods("typo-2", 3),
             *pods("astray", 1),
         ),
         X_GROUPS: listing(
-            *(group(name, 4) for name in ("defsched", "others", "typo", "both", "typo2", "placed")),
+            *(
+                group(name, 4)
+                for name in ("defsched", "others", "typo", "both", "typo2", "placed", "onjob")
+            ),
             group("wrongns", 2, namespace="other"),
             group("astray", 1, namespace="other"),
         ),
     }
+    labelled = {"metadata": {"name": "onjob", "labels": {LABEL: "onjob"}}, "spec": {}}
+    server.answers["/apis/batch/v1/namespaces/team/jobs/onjob"] = (200, labelled)
     return server
 
 
@@ -147,6 +153,22 @@ def test_pods_with_the_annotations_of_koordinator_are_found_by_the_gang_that_the
     assert [one["metadata"]["name"] for one in found] == ["elsewhere-0", "elsewhere-1"]
     for one in found:
         assert one["message"].startswith(f"annotation {KOORDINATORS} is Koordinator's, and quorate")
+
+
+def test_pods_whose_job_names_the_gang_are_told_with_the_place(why):
+    """It said "create the other 4", though 4 pods waited, whose Job has the gang's label."""
+    message, hint = why("gang/onjob")
+    assert message == (
+        f"0 of 4 members exist; 4 pods are meant for it: label {LABEL} of Job onjob is read by no "
+        "scheduler"
+    )
+    assert hint == f"use label {LABEL}: onjob in the template of Job onjob"
+    message, hint = why("pod/onjob-0")
+    assert message == (
+        f"label {LABEL} of Job onjob is read by no scheduler; use label {LABEL}: onjob in its pod "
+        "template"
+    )
+    assert hint == "fix the template of Job onjob"
 
 
 def test_an_object_of_another_namespace_is_told_from_both_sides(why):

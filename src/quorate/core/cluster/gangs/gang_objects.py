@@ -19,6 +19,7 @@ def gang_changed(cluster: ClusterState, change: changes.GangChanged) -> None:
         if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
             cluster.reservations.end_all_of(gang.key)
         gang.set_spec(change.spec)
+        cluster.owners.lacking.note(gang)
         cluster.touched.add(gang.key)
         _touch_namesakes(cluster, gang.key)
 
@@ -29,6 +30,7 @@ def gang_gone(cluster: ClusterState, change: changes.GangGone) -> None:
     if gang is None or gang.spec is None:
         return
     gang.set_spec(None)
+    cluster.owners.lacking.note(gang)
     cluster.touched.add(gang.key)
     _touch_namesakes(cluster, gang.key)
     cluster.drop_if_empty(gang)

@@ -1,8 +1,8 @@
 """What is known of owners, as far as they were looked up; kept while they have members here.
 
-Owned by ``cluster.cluster``; read by ``queue.gate`` to explain why a gang has too few members, and
-to tell the runs of a CronJob apart. An owner is looked up again for its next gang, so it can be
-forgotten with its last pod.
+Owned by ``cluster.cluster``; read by ``queue.gate`` to explain why a gang has too few members, to
+hold pods whose owner names their gang, and to tell the runs of a CronJob apart. An owner is looked
+up again for its next gang, so it can be forgotten with its last pod.
 """
 
 from __future__ import annotations
@@ -11,17 +11,32 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.model import GangKey, Owner
+from quorate.core.cluster.gangs.lacking import Lacking
+from quorate.core.model import GangKey, Meant, Owner, policy
+from quorate.core.model.changes import OwnerChanged
 
 _Place = tuple[str, Owner]
 """An owner and its namespace, which is that of its pods' gangs."""
 
 
 class OwnerFacts(NamedTuple):
-    """How many pods an owner makes, and the CronJob that made it; None: that is unknown."""
+    """How many pods an owner makes, and the CronJob that made it; None: that is unknown.
+
+    ``meant`` is the gang that it names in vain, ``remedy`` what to write instead.
+    """
 
     makes: int | None
     cron_job: str | None
+    meant: Meant | None = None
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, change: OwnerChanged) -> OwnerFacts:
+        """Return what a change says."""
+        return cls(change.replicas, change.cron_job, change.meant, change.remedy)
+
+
+_UNREAD = OwnerFacts(None, None)
 
 
 class Owners:
@@ -29,15 +44,24 @@ class Owners:
 
     def __init__(self) -> None:
         self.known: dict[_Place, OwnerFacts] = {}
+        self.unread: dict[_Place, int] = {}
+        """How many times in a row an owner could not be read."""
+        self.lacking = Lacking()
         self._gangs: dict[_Place, dict[GangKey, int]] = {}
         """By owner, its gangs and the number of its members in each."""
 
     def note(self, namespace: str, owner: Owner, facts: OwnerFacts) -> Collection[GangKey]:
         """Note what was found out; return the owner's gangs if it is new, or asked for again."""
         place = namespace, owner
-        gangs = self._gangs.get(place)
-        if gangs is None or (self.known.get(place) == facts and facts.cron_job is not None):
+        gangs, before = self._gangs.get(place), self.known.get(place)
+        if gangs is None or (before == facts and facts.cron_job is not None):
             return ()
+        if facts.cron_job is not None:
+            self.unread.pop(place, None)
+        else:
+            self.unread[place] = self.unread.get(place, 0) + 1
+            if before is not None and facts.meant is None:
+                facts = facts._replace(meant=before.meant, remedy=before.remedy)
         self.known[place] = facts
         return gangs.keys()
 
@@ -51,9 +75,27 @@ class Owners:
         facts = self.known.get((namespace, owner))
         return facts.cron_job if facts is not None else None
 
+    def of_single(self, namespace: str, owner: Owner) -> OwnerFacts | None:
+        """Return what holds pods of no gang: a gang that their owner names, or that may name one.
+
+        ``meant`` is None while it is to be read for that; None: nothing holds them.
+        """
+        if not (self.known or self.lacking):
+            return None
+        place = namespace, owner
+        facts = self.known.get(place, _UNREAD)
+        if facts.meant is not None:
+            return facts
+        is_awaited = facts.cron_job is None and self.unread.get(place, 0) < policy.OWNER_READS_MAX
+        return facts if is_awaited and self.lacking.of(namespace) else None
+
     def count(self, gang: GangEntry | None, owner: Owner | None, times: int) -> None:
         """Add ``times`` members of a gang (negative: fewer) to the count of their owner."""
-        if gang is None or owner is None:
+        if gang is None:
+            return
+        if not gang.key.is_single:
+            self.lacking.note(gang)
+        if owner is None:
             return
         place = gang.key.namespace, owner
         gangs = self._gangs.setdefault(place, {})
@@ -72,3 +114,4 @@ class Owners:
             place = gang.key.namespace, owner
             if place not in self._gangs:
                 self.known.pop(place, None)
+                self.unread.pop(place, None)
