@@ -3,29 +3,17 @@
 Method: real Jobs; their pods' ends are written into their status, as a kubelet would.
 """
 
-from pathlib import Path
-
 import pytest
-import yaml
 
+from tests.e2e.harness.workloads import case
 from tools.testing import wait_for
 
 BATCH = "batch/v1"
 JOB = "batch.kubernetes.io/job-name={}"
-CASES = Path(__file__).parents[1] / "cases"
 DIALECTS = ("tune", "tune-native")
 """The Jobs of case 01: by scheduler-plugins' label, and by the native API."""
 
 pytestmark = pytest.mark.core
-
-
-def case(file: str, name: str) -> list[dict]:
-    """Return the gang's object and the workload of this name of a case, without namespace."""
-    found = yaml.safe_load_all((CASES / file).read_text())
-    pair = [one for one in found if one["metadata"]["name"] == name]
-    for one in pair:
-        del one["metadata"]["namespace"]
-    return pair
 
 
 def straggler(name: str) -> list[dict]:

@@ -1,14 +1,27 @@
 """Manifests of ordinary workloads, whose pods name no scheduler, and how their pods lie."""
 
 from collections import Counter
+from pathlib import Path
+
+import yaml
 
 from tools import objects
 from tools.harness.world import World
 
+CASES = Path(__file__).parents[1] / "cases"
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def case(file: str, name: str) -> list[dict]:
+    """Return the gang's object and the workload of this name of a case, without namespace."""
+    found = yaml.safe_load_all((CASES / file).read_text())
+    pair = [one for one in found if one["metadata"]["name"] == name]
+    for one in pair:
+        del one["metadata"]["namespace"]
+    return pair
 
 
 def workload(kind: str, name: str, *, pod: dict | None = None, **spec) -> dict:

@@ -67,7 +67,9 @@ _RULES = {"terms": 0.5, "selector": 0.2, "ports": 0.1, "required": 0.1}
 _FULL = {"cpu": (1, 1, 1, 2), "node_cpu": (1, 2, 2), "memory": 0.0, "gpu": 0.0, "cordons": 0.03}
 
 THEMES = {
-    "gangs": Theme(2.0, {"odd_member": 0.4, "owner": 0.4, "served": 0.3}, gates=0.25),
+    "gangs": Theme(
+        2.0, {"odd_member": 0.4, "owner": 0.4, "served": 0.3, "misnamed": 0.5}, gates=0.25
+    ),
     "life": Theme(
         2.0,
         {"refuse": 1.5, "restart_gang": 0.8, "replace_lost": 1.5, "end": 1.5, "owner": 0.5},

@@ -5,6 +5,8 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.gangs import gangs
 from quorate.core.cluster.gangs.gangs import GangEntry, Where
+from quorate.core.cluster.gangs.lacking import Lacking
+from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.cluster.labels import neighbours
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.lifecycle import attempts
@@ -174,6 +176,14 @@ def _release_at_most_what_is_used(self, row, pod_class):
     for column, amount in pod_class.demands:
         free = self.free[row, column] + amount
         self.free[row, column] = min(free, self.allocatable[row, column])
+
+
+def owners_say_nothing(patch):
+    patch.setattr(Owners, "of_single", lambda self, namespace, owner: None)
+
+
+def nobody_waits_for_what_an_owner_says(patch):
+    patch.setattr(Lacking, "of", lambda self, namespace: set())
 
 
 def every_bound_pod_is_a_gangs_own(patch):

@@ -35,6 +35,7 @@ TOLD = "every pod is bound or has a reason"
 APART = "members that stay apart do not meet"
 TRUTH = "the leader knows what is true"
 TWICE = "no device is given twice"
+ASTRAY = "a pod of a gang starts alone"
 DEFECTS = "RecursionError", "KeyError", "IndexError"
 
 
@@ -105,6 +106,8 @@ PLANTED = {
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
         TWICE, first=66, themes=("devices",)
     ),
+    in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
+    in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, "invariant", themes=("gangs",)),
     in_core.every_bound_pod_is_a_gangs_own: by_worlds("", themes=("moved",)),
     in_core.a_bind_for_another_gang_counts_at_once: by_worlds("", themes=("moved",), of=77),
     in_core.promises_are_never_looked_at_again: by_worlds("", themes=("kube nodes",)),

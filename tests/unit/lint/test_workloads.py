@@ -3,6 +3,8 @@
 Method: objects as people write them; what becomes of each is told by its operator's source.
 """
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.lint.operators import (
@@ -24,10 +26,13 @@ from tests.unit.lint.world import (
     job,
     labelled,
     lint,
+    lint_text,
     node,
     pod,
     rules,
 )
+
+CASES = Path(__file__).parents[2] / "e2e" / "cases"
 
 
 def seen(*objects, **options):
@@ -393,6 +398,22 @@ def test_the_annotations_of_koordinator_are_wrong_where_quorate_schedules():
     assert found.hint.startswith("use label pod-group.scheduling.sigs.k8s.io/name: g together")
     theirs = job(4, labels={}, annotations={key: "g"}, schedulerName="koord-scheduler")
     assert rules(lint(theirs)) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "errors"), [("09-annotation.yaml", "abcd"), ("13-sidecar-overhead.yaml", "")]
+)
+def test_the_cases_of_users_have_an_error_for_each_name_in_the_wrong_place_and_no_other(
+    file, errors
+):
+    report = lint_text((CASES / file).read_text())
+    found = [finding for finding in report.findings if finding.severity == "error"]
+    assert [finding.object.name for finding in found] == list(errors)
+    assert {finding.rule for finding in found} <= {"unknown-gang-label"}
+    assert {finding.rule for finding in report.findings} <= {
+        "unknown-gang-label",
+        "podgroup-without-pods",
+    }
 
 
 # What the API server adds to pods

@@ -346,6 +346,17 @@ def _check_sums(scheduler: Checked) -> Iterator[Violation]:
     if waiting != cluster.waiting:
         text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
         yield Violation(Invariant.GANG_COUNTS, "cluster", text)
+    for key, gang in cluster.gangs.items():
+        if gang.spec is None:
+            continue  # min is what its newest pods say
+        lacks = gang.spec.min_count > max(1, len(gang.members))
+        if lacks != (key in cluster.owners.lacking.of(key.namespace)):
+            text = (
+                "it lacks members, and is not counted so"
+                if lacks
+                else "it is counted as lacking members"
+            )
+            yield Violation(Invariant.GANG_COUNTS, str(key), text)
     for key in {reservation.key for reservation in cluster.reservations} - cluster.gangs.keys():
         if not _has_news(scheduler, key):
             text = "room is held for it, and it does not exist"

@@ -19,6 +19,7 @@ from quorate.core.model.changes import (
     GangGone,
     NodeChanged,
     NodeGone,
+    OwnerChanged,
     PodBound,
     PodChanged,
     PodGone,
@@ -42,6 +43,8 @@ class Accounts:
         self.ours = frozenset(ours)
         """Scheduler names that are quorate's."""
         self.nodes, self.pods, self.specs = {}, {}, {}
+        self.owners = {}
+        """What is known of the owners of pods."""
         self._members = {}
         """Pods of each gang, by uid."""
         self.place = {}
@@ -74,21 +77,27 @@ class Accounts:
                 self._pod_changed(change.pod)
             case PodGone():
                 self._forget(change.uid)
-            case GangChanged():
-                self.specs[change.spec.key] = change.spec
-                self._count(change.spec.key)
-            case GangGone():
-                self.specs.pop(change.key, None)
+            case GangChanged() | GangGone():
+                self._object_changed(change)
             case PodBound() if change.uid in self.pods:
                 self.way.pop(change.uid, None)
                 self.place.setdefault(change.uid, change.node)
                 self._count(key_of(self.pods[change.uid]))
             case BindFailed():
                 self._bind_failed(change)
+            case OwnerChanged():
+                self.owners[change.namespace, change.owner] = change
             case BindingAdmitted():
                 self.excused.add(change.node)
             case _:
                 pass
+
+    def _object_changed(self, change):
+        if isinstance(change, GangGone):
+            self.specs.pop(change.key, None)
+            return
+        self.specs[change.spec.key] = change.spec
+        self._count(change.spec.key)
 
     def _node_changed(self, node):
         before = self.nodes.get(node.name)
@@ -289,7 +298,23 @@ class Accounts:
         held = pod.gates or pod.terminating or pod.defect or pod.finished
         expect(not held or sent_late, "a pod is bound that must not be", bind.name)
         expect(pod.scheduler in self.ours, "another scheduler's pod is bound", bind.name)
+        expect(sent_late or not self._is_astray(pod), "a pod of a gang starts alone", bind.name)
         expect(bind.node in self.nodes, "a pod is bound to a node that is gone", bind.node)
+
+    def _is_astray(self, pod):
+        """Whether a pod of no gang is meant for one by its owner, or may be for all that is known.
+
+        It may be where a gang of its namespace lacks members, until the owner was read.
+        """
+        if pod.membership is not None or pod.owner is None:
+            return False
+        said = self.owners.get((pod.namespace, pod.owner))
+        if said is not None:
+            return said.meant is not None
+        return any(
+            key.namespace == pod.namespace and len(self.members(key)) < spec.min_count > 1
+            for key, spec in self.specs.items()
+        )
 
     def _check_runs(self, gang):
         """Check that no run of a CronJob joins another one that goes on, or is planned with it."""

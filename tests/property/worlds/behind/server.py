@@ -90,18 +90,18 @@ class Server:
         if self.specs.pop(key, None) is not None:
             self.tell(GangGone(key))
 
-    def put_owner(self, namespace, owner, cron_job):
-        """Answer who made an owner: it is asked for with its first pod."""
-        replicas, _ = self.owners.get((namespace, owner), (None, ""))
-        self.owners[namespace, owner] = replicas, cron_job
-        self.tell(OwnerChanged(namespace, owner, replicas, cron_job))
+    def put_owner(self, namespace, owner, cron_job, meant=None):
+        """Answer who made an owner, and which gang it names: it is asked for with its first pod."""
+        replicas, *_ = self.owners.get((namespace, owner), (None,))
+        self.owners[namespace, owner] = replicas, cron_job, meant
+        self.tell(OwnerChanged(namespace, owner, replicas, cron_job, meant))
 
     def scale_owners(self, key, replicas):
         """Let all owners of a gang's pods make so many."""
-        for (namespace, owner), (_, cron_job) in self.owners.items():
+        for (namespace, owner), (_, *others) in self.owners.items():
             if (namespace, owner.name.rpartition("-")[0]) == (key.namespace, key.name):
-                self.owners[namespace, owner] = replicas, cron_job
-                self.tell(OwnerChanged(namespace, owner, replicas, cron_job))
+                self.owners[namespace, owner] = replicas, *others
+                self.tell(OwnerChanged(namespace, owner, replicas, *others))
 
     def put_served(self, dialect, served):
         self.served[dialect] = served

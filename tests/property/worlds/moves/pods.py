@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import GangSpec, Membership, Owner, Pod
+from quorate.core.model import GangSpec, Meant, Membership, Owner, Pod
 from tests.property.worlds.moves import devices, storage
 from tests.property.worlds.shapes import has_cron_job, pod_labels, random_spec
 from tests.unit.core.world import LABELS, TEAM, VOLCANO
@@ -37,7 +37,7 @@ def make_pod(world, chance, key=None, scheduler="quorate", **fields):
         spec=spec,
         created_s=float(number),
         membership=membership(world, key, task) if key else None,
-        owner=maker(key, number) if key else None,
+        owner=maker(key, number) if key else fields.pop("owner", None),
         run=f"{key.name}-{number // RUN}" if key else "",
         labels=fields.pop("labels", None) or pod_labels(chance, world.setting.taste),
         **fields,
@@ -200,6 +200,25 @@ def single(world, chance):
     make_pod(world, chance, priority=chance.choice(PRIORITIES), namespace=namespace(chance))
 
 
+def misnamed(world, chance):
+    """A Job makes pods of no gang that were meant for one, as it says itself, or they; or neither.
+
+    Who made them is asked for with the first pod, and the answer may come after a decision.
+    """
+    key = chance.choice(world.setting.gangs)
+    names = Meant(key, "label gang is read by no scheduler")
+    job = Owner("batch/v1", "Job", f"misnamed-{world.server.number()}")
+    says = chance.choice(["Job", "Job", "pods", "nobody"])
+    fields = {"owner": job, "namespace": key.namespace}
+    if says == "pods":
+        fields |= {"meant": names, "defect": names.words, "defect_reason": "UnknownGangLabel"}
+    for _ in range(chance.randint(1, 3)):
+        make_pod(world, chance, **fields)
+    if chance.random() < 0.5:
+        world.decide(chance, 0.0)
+    world.server.put_owner(key.namespace, job, "", names if says == "Job" else None)
+
+
 def kube_single(world, chance):
     """A pod of no gang under a profile of kube-scheduler's."""
     fields = {
@@ -317,6 +336,7 @@ MOVES = {
         restart_gang,
         replace_lost,
         single,
+        misnamed,
         kube_single,
         foreign,
         delete,

@@ -6,16 +6,21 @@ import asyncio
 
 import pytest
 
+from quorate.core.model import Owner
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import reporter
 from quorate.shell.report.metrics import Metrics
-from tests.unit.core.world import World, key
+from tests.unit.core.world import TEAM, World, key
 from tests.unit.shell.scripted_server import ManualClock
 
 
 class Lookup:
+    def __init__(self):
+        self.asked = []
+
     def ask(self, namespace, owner):
+        self.asked.append((namespace, owner))
         return False
 
 
@@ -50,11 +55,12 @@ class Running:
         self.clock = ManualClock()
         idle = asyncio.Event()
         idle.set()
+        self.lookup = Lookup()
         self.reporter = reporter.Reporter(
             self.server,
             self.world.scheduler,
             {},
-            lookup=Lookup(),
+            lookup=self.lookup,
             idle=[idle],
             metrics=Metrics(),
             instance="x",
@@ -201,3 +207,14 @@ async def test_a_gang_that_is_known_by_its_name_only_has_its_event_at_a_pod(runn
     running.touch()
     await running.passes(2)
     assert sorted(e["regarding"]["name"] for e in running.server.events.values()) == ["g-0", "g-1"]
+
+
+async def test_an_owner_for_whose_word_pods_wait_is_asked_for_at_once_and_no_other(running):
+    """Before any report is due; ordinary pods of other namespaces cost no request."""
+    job = Owner("batch/v1", "Job", "d")
+    running.world.node("n0")
+    running.world.object("d", 4)
+    running.world.pod("d-0", owner=job)
+    running.world.pod("far-0", owner=job, namespace="far")
+    running.touch()
+    assert running.lookup.asked == [(TEAM, job)]
