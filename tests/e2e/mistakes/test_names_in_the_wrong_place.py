@@ -5,8 +5,8 @@ Method: the Jobs of case 09, each of 4 pods, on 3 nodes of which each holds one.
 
 import pytest
 
+from tests.e2e.harness.telling import is_told_everywhere
 from tests.e2e.harness.workloads import case, job
-from tests.e2e.mistakes.test_misconfiguration import is_told_everywhere
 from tools.objects import GANG_LABEL, pod_group
 from tools.testing import wait_for
 

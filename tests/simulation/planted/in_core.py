@@ -5,7 +5,6 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.gangs import gangs
 from quorate.core.cluster.gangs.gangs import GangEntry, Where
-from quorate.core.cluster.gangs.lacking import Lacking
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.cluster.labels import neighbours
 from quorate.core.cluster.nodes.nodes import NodeTable
@@ -183,7 +182,13 @@ def owners_say_nothing(patch):
 
 
 def nobody_waits_for_what_an_owner_says(patch):
-    patch.setattr(Lacking, "of", lambda self, namespace: set())
+    real = Owners.of_single
+
+    def of_single(self, namespace, owner):
+        facts = real(self, namespace, owner)
+        return facts if facts is not None and facts.meant else None
+
+    patch.setattr(Owners, "of_single", of_single)
 
 
 def every_bound_pod_is_a_gangs_own(patch):

@@ -107,7 +107,7 @@ PLANTED = {
         TWICE, first=66, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
-    in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, "invariant", themes=("gangs",)),
+    in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.every_bound_pod_is_a_gangs_own: by_worlds("", themes=("moved",)),
     in_core.a_bind_for_another_gang_counts_at_once: by_worlds("", themes=("moved",), of=77),
     in_core.promises_are_never_looked_at_again: by_worlds("", themes=("kube nodes",)),

@@ -20,6 +20,7 @@ from tests.unit.lint.world import (
     labelled,
     lint,
     native_group,
+    one,
     pod,
     rules,
     template,
@@ -172,12 +173,6 @@ def test_the_bad_manifest_is_found_fault_with(rule):
 @pytest.mark.parametrize("rule", CASES)
 def test_the_good_manifest_is_not(rule):
     assert rules(lint(*CASES[rule][2])) == set()
-
-
-def one(*objects, rule, **options):
-    found = [f for f in lint(*objects, **options).findings if f.rule == rule]
-    assert len(found) == 1, found
-    return found[0]
 
 
 # Labels and eras

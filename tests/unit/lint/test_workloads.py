@@ -3,8 +3,6 @@
 Method: objects as people write them; what becomes of each is told by its operator's source.
 """
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.lint.operators import (
@@ -21,18 +19,15 @@ from tests.unit.lint.operators import (
 from tests.unit.lint.world import (
     ANNOTATION,
     X_LABEL,
-    cron_job,
     group,
     job,
     labelled,
     lint,
-    lint_text,
     node,
+    one,
     pod,
     rules,
 )
-
-CASES = Path(__file__).parents[2] / "e2e" / "cases"
 
 
 def seen(*objects, **options):
@@ -41,12 +36,6 @@ def seen(*objects, **options):
     assert rules(report) == set()
     (gang,) = report.gangs
     return gang
-
-
-def one(*objects, rule, **options):
-    found = [finding for finding in lint(*objects, **options).findings if finding.rule == rule]
-    assert len(found) == 1, found
-    return found[0]
 
 
 # What operators make
@@ -346,123 +335,6 @@ def test_a_podgroup_is_told_of_pods_with_its_name_under_a_misspelt_label():
         "no pod in these files names PodGroup typo; 4 pods of Job j are meant for it: label "
         "scheduling.x-k8s.io/podgroup is read by no scheduler"
     )
-
-
-# Names in the wrong place
-
-
-def test_a_gang_that_is_named_on_the_job_and_not_on_its_template():
-    """The label stood on the Job, and nothing was said of its 4 pods, which start one by one."""
-    made = [group(4), job(4, labels={}, of_job={"labels": {X_LABEL: "g"}})]
-    report = lint(*made)
-    assert rules(report) == {"unknown-gang-label", "podgroup-without-pods"}
-    found = one(*made, rule="unknown-gang-label")
-    assert found.severity == "error"
-    assert found.path == f"metadata.labels[{X_LABEL}]"
-    assert found.message == f"label {X_LABEL} of Job j is read by no scheduler"
-    assert found.hint == f"use label {X_LABEL}: g in its pod template"
-    assert one(*made, rule="podgroup-without-pods").message == (
-        f"no pod in these files names PodGroup g; 4 pods of Job j are meant for it: "
-        f"label {X_LABEL} of Job j is read by no scheduler"
-    )
-
-
-def test_a_name_on_the_job_that_the_template_has_too_is_no_mistake():
-    """Tools put one set of labels on both."""
-    assert rules(lint(group(4), job(4, of_job={"labels": {X_LABEL: "g"}}))) == set()
-
-
-def test_a_gang_that_is_named_on_a_cron_job_or_on_its_template_of_jobs():
-    """Neither is the template of the pods; of several Jobs of a JobSet it is told once."""
-    for place in ("metadata", "jobTemplate"):
-        made = cron_job(job(4, labels={}), concurrencyPolicy="Forbid")
-        above = made if place == "metadata" else made["spec"]["jobTemplate"]
-        above.setdefault("metadata", {})["labels"] = {X_LABEL: "g"}
-        found = one(made, rule="unknown-gang-label")
-        assert found.message == f"label {X_LABEL} of CronJob j is read by no scheduler"
-        assert ("jobTemplate" in found.path) == (place == "jobTemplate")
-    several = job_set(
-        *({"name": name, "replicas": 1, "template": job(2, labels={})} for name in "ab")
-    )
-    several["metadata"]["labels"] = {X_LABEL: "g"}
-    assert one(several, rule="unknown-gang-label").path == f"metadata.labels[{X_LABEL}]"
-
-
-def test_the_annotations_of_koordinator_are_wrong_where_quorate_schedules():
-    """Elsewhere Koordinator reads them."""
-    key = "gang.scheduling.koordinator.sh/name"
-    made = job(4, labels={}, annotations={key: "g"})
-    found = one(made, rule="unknown-gang-label")
-    assert found.severity == "error"
-    assert found.message == f"annotation {key} is Koordinator's, and quorate does not read it"
-    assert found.hint.startswith("use label pod-group.scheduling.sigs.k8s.io/name: g together")
-    theirs = job(4, labels={}, annotations={key: "g"}, schedulerName="koord-scheduler")
-    assert rules(lint(theirs)) == set()
-
-
-@pytest.mark.parametrize(
-    ("file", "errors"), [("09-annotation.yaml", "abcd"), ("13-sidecar-overhead.yaml", "")]
-)
-def test_the_cases_of_users_have_an_error_for_each_name_in_the_wrong_place_and_no_other(
-    file, errors
-):
-    report = lint_text((CASES / file).read_text())
-    found = [finding for finding in report.findings if finding.severity == "error"]
-    assert [finding.object.name for finding in found] == list(errors)
-    assert {finding.rule for finding in found} <= {"unknown-gang-label"}
-    assert {finding.rule for finding in report.findings} <= {
-        "unknown-gang-label",
-        "podgroup-without-pods",
-    }
-
-
-# What the API server adds to pods
-
-
-def in_sandboxes(min_cpu, **podspec):
-    """Return a gang of 3 pods that ask for 2 CPUs each, one of them for a sidecar."""
-    made = job(3, requests={"cpu": "1"}, runtimeClassName="vm", **podspec)
-    sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
-    made["spec"]["template"]["spec"]["initContainers"] = [sidecar]
-    return [group(3, minResources={"cpu": min_cpu}), made]
-
-
-def runtime_class(cpu):
-    """Return the RuntimeClass vm, each pod of which costs that much more."""
-    overhead = {"overhead": {"podFixed": {"cpu": cpu}}} if cpu else {}
-    meta = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "vm"}}
-    return {**meta, "handler": "vm", **overhead}
-
-
-def test_the_overhead_of_a_runtime_class_is_part_of_what_pods_ask_for():
-    """It said "lower minResources to 6" of 3 pods of 1 CPU, 1 for a sidecar and 1 of overhead."""
-    assert rules(lint(*in_sandboxes("9"), runtime_class("1"))) == set()
-    assert rules(lint(runtime_class("1"), *in_sandboxes("9"))) == set()
-    found = one(*in_sandboxes("10"), runtime_class("1"), rule="min-resources-above-pods")
-    assert found.hint == "lower it to 9, or leave it out"
-    found = one(*in_sandboxes("9"), runtime_class(""), rule="min-resources-above-pods")
-    assert found.hint == "lower it to 6, or leave it out"
-
-
-def test_no_sum_is_claimed_where_the_runtime_class_is_in_none_of_the_files():
-    """Its overhead is not known, so the sum is not; an overhead that is written is known."""
-    assert rules(lint(*in_sandboxes("9"))) == set()
-    written = in_sandboxes("10", overhead={"cpu": "1"})
-    assert rules(lint(*written)) == {"min-resources-above-pods"}
-
-
-def test_the_number_of_pods_is_known_without_the_runtime_class():
-    """Overhead is of CPU, memory and the like."""
-    made = in_sandboxes("9")
-    made[0]["spec"]["minResources"]["pods"] = "4"
-    assert rules(lint(*made)) == {"min-resources-above-pods"}
-
-
-def test_a_pod_with_its_overhead_is_tried_on_a_shape():
-    """2 CPUs and 1 of overhead are more than a node of 2 has."""
-    on_two = {"nodes": [node(f"n{number}", cpu="2") for number in range(3)], "shape_name": "s"}
-    assert rules(lint(*in_sandboxes("6"), runtime_class(""), **on_two)) == set()
-    assert rules(lint(*in_sandboxes("6"), runtime_class("1"), **on_two)) == {"no-node-fits"}
 
 
 # With a shape

@@ -87,3 +87,10 @@ def lint_text(text, *, ignore=(), file="f.yaml", **options) -> Report:
 def rules(report: Report) -> set[str]:
     assert not report.unreadable
     return {finding.rule for finding in report.findings}
+
+
+def one(*objects, rule, **options):
+    """Return the one finding of this rule."""
+    found = [finding for finding in lint(*objects, **options).findings if finding.rule == rule]
+    assert len(found) == 1, found
+    return found[0]
