@@ -31,11 +31,13 @@ What is left goes on in the next one.
 TOUCHED_PER_TURN_MAX = 4_000
 """So many gangs, and pods of no gang, have their news taken in by one turn: about 50 ms. After a
 start there are as many as pods; nothing is planned before the last of them."""
-OWNER_ASKED_AGAIN_S = 10.0
-"""The owner of pods of no gang that are held for what it says, or may say, is read again after
-these seconds."""
+OWNER_ASKED_AGAIN_S = 60.0
+"""The owner of pods of no gang that are held because it names one is read again after these
+seconds: each of its pods is tried then."""
+OWNER_READ_AGAIN_S = 10.0
 OWNER_READS_MAX = 3
-"""So many reads in a row may fail before such pods no longer wait for the answer."""
+"""Likewise the owner that could not be read. So many reads in a row may fail before its pods no
+longer wait for the answer."""
 TASKS_PER_GANG_MAX = 256
 """Tasks with a minimum of their own in one gang (Volcano's ``minTaskMember``)."""
 

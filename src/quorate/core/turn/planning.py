@@ -29,7 +29,7 @@ from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.search.open_searches import OpenSearches
 from quorate.core.preempt.victim_searches import VictimSearches
-from quorate.core.queue.gate import asked_owners, held_by
+from quorate.core.queue.gate import held_by, said_by_owner
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.room.room import Room
@@ -217,8 +217,9 @@ class Planner:
             self.queue.back_off(gang.key, max(memory.not_before_s, memory.aside.until_s))
             return GangOutcome(gang.key)
         self._waking.note_nothing_to_place(gang)
-        if asked_owners(gang, self._cluster):
-            self.queue.back_off(gang.key, now_s + bounds.OWNER_ASKED_AGAIN_S)
+        if (facts := said_by_owner(gang, self._cluster)) is not None:
+            pause_s = bounds.OWNER_ASKED_AGAIN_S if facts.meant else bounds.OWNER_READ_AGAIN_S
+            self.queue.back_off(gang.key, now_s + pause_s)
         return GangOutcome(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
 
     def _try(self, gang: GangEntry, turn: _Turn, *, searches: bool) -> GangOutcome:

@@ -131,13 +131,13 @@ def test_pods_that_waited_for_an_answer_start_when_the_gang_has_its_members():
     assert w.cycle() == {}
     for index in range(4):
         w.pod(f"member-{index}", key("d"), cpu=9)
-    assert w.cycle(after_s=policy.OWNER_ASKED_AGAIN_S).keys() == {"d-0"}
+    assert w.cycle(after_s=policy.OWNER_READ_AGAIN_S).keys() == {"d-0"}
 
 
 def test_a_job_that_cannot_be_read_holds_its_pods_no_longer_than_for_some_reads():
     w = of_job()
     for _ in range(policy.OWNER_READS_MAX):
-        assert w.cycle(after_s=policy.OWNER_ASKED_AGAIN_S) == {}
+        assert w.cycle(after_s=policy.OWNER_READ_AGAIN_S) == {}
         assert asked_owners(w.cluster.gangs[single(w)], w.cluster) == (JOB,)
         w.observe(UNREAD)
     assert len(w.cycle()) == 3
@@ -154,6 +154,9 @@ def test_a_job_that_could_be_read_once_means_what_it_said_though_it_cannot_be_re
 def test_it_is_asked_again_though_nothing_happens():
     """The plan wakes the loop, and names the pods, so that their owner is asked for again."""
     w = of_job(1)
+    assert w.decide().wake_at_s == w.now_s + policy.OWNER_READ_AGAIN_S
+    assert single(w) in w.decide(policy.OWNER_READ_AGAIN_S).touched
+    w.observe(MISNAMED)
     assert w.decide().wake_at_s == w.now_s + policy.OWNER_ASKED_AGAIN_S
     assert single(w) in w.decide(policy.OWNER_ASKED_AGAIN_S).touched
 
