@@ -29,9 +29,9 @@ def bound_by_another(entry: PodEntry) -> str:
     """Return a warning about a pod of ours that another scheduler bound; "" if none did."""
     if not entry.elsewhere:
         return ""
-    pod = entry.pod
+    pod, node = entry.pod, entry.pod.node or entry.node
     return (
-        f"another scheduler bound pod {pod.name} to node {pod.node or entry.node}: only one may act for "
+        f"another scheduler bound pod {pod.name} to node {node}: only one may act for "
         f"schedulerName {pod.scheduler}"
     )
 
