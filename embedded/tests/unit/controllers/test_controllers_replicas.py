@@ -178,6 +178,19 @@ def _deploy(world, **spec):
     return made
 
 
+def test_a_deployment_has_what_its_replica_set_was_refused(world):
+    _deploy(world, replicas=1, template=template("web", priorityClassName="missing"))
+    [replica_set] = world.api.find_all(SETS, "default")
+    [failure] = replica_set["status"]["conditions"]
+    conditions = {one["type"]: one for one in world.status(DEPLOYMENTS, "web")["conditions"]}
+    assert conditions["ReplicaFailure"]["message"] == failure["message"]
+    value = {"metadata": {"name": "missing"}, "value": 5}
+    world.create("scheduling.k8s.io/v1", "priorityclasses", value)
+    world.settle(60)
+    conditions = {one["type"] for one in world.status(DEPLOYMENTS, "web")["conditions"]}
+    assert conditions == {"Available", "Progressing"}
+
+
 def _sets(world):
     found = world.api.find_all(SETS, "default")
     return {rs["spec"]["template"]["spec"]["containers"][0]["image"]: rs for rs in found}

@@ -106,6 +106,15 @@ def test_both_forms_are_selected_by_the_object_they_are_about(event, field):
     assert rules_of(resource_of(event)).selectable[field](event) == "p"
 
 
+def test_an_event_as_it_is_stored_is_selected_in_the_new_api_too():
+    """What controllers record is of the core form; a list of events.k8s.io by ``regarding`` had
+    none of it."""
+    selectable = rules_of(resource_of(NEW_STYLE[1])).selectable
+    assert selectable["regarding.name"](NEW_STYLE[0]) == "p"
+    assert selectable["regarding.kind"](NEW_STYLE[0]) == "Pod"
+    assert selectable["reportingController"](NEW_STYLE[0]) == "x"
+
+
 def test_the_source_of_a_new_event_is_its_controller():
     source = rules_of(resource_of(NEW_STYLE[0])).selectable["source"]
     assert source(NEW_STYLE[0]) == "x"

@@ -220,6 +220,21 @@ def status_of(
     return status
 
 
+def with_failures(
+    conditions: list[dict[str, Any]], new: Object | None, replica_sets: list[Object]
+) -> list[dict[str, Any]]:
+    """Return the conditions with what keeps a ReplicaSet from making pods, the newest one first.
+
+    Source: getReplicaFailures in ``pkg/controller/deployment/progress.go``.
+    """
+    for one in [new, *replica_sets] if new else replica_sets:
+        found = condition_of((one.get("status") or {}).get("conditions"), "ReplicaFailure")
+        if found is not None:
+            failure = {**found, "lastUpdateTime": found["lastTransitionTime"]}
+            return with_condition(conditions, failure)
+    return [one for one in conditions if one["type"] != "ReplicaFailure"]
+
+
 def condition(type_: str, status: str, reason: str, message: str, now_s: float) -> dict[str, Any]:
     """Return a condition of a Deployment."""
     return {

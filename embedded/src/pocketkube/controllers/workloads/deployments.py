@@ -279,6 +279,7 @@ class Deployments(Controller):
         status = steps.status_of(found, new, sets, now_s)
         if rollout:
             status["conditions"] = steps.progress(found, new, status, now_s)
+            status["conditions"] = steps.with_failures(status["conditions"], new, sets)
             current = condition_of(status["conditions"], "Progressing")
             if current is not None and current["reason"] in (
                 "NewReplicaSetCreated",

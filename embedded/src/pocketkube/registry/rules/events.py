@@ -5,7 +5,7 @@ Source: kubernetes ``pkg/apis/events/v1/conversion.go`` of 1.36.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pocketkube.objects import Object
@@ -81,6 +81,12 @@ def _default_new(event: Object) -> None:
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
+def _core_text(*path: str) -> Callable[[Object], str]:
+    """Return how to read a field of the core form, from an Event in either."""
+    read = text_of(*path)
+    return lambda event: read(to_core(event))
+
+
 def _source(event: Object) -> str:
     component = (event.get("source") or {}).get("component")
     return str(component or event.get("reportingComponent") or "")
@@ -100,9 +106,9 @@ CORE_EVENTS = Rules(
 NEW_EVENTS = Rules(
     defaults=_default_new,
     selectable={
-        **{f"regarding.{key}": text_of("regarding", key) for key in _INVOLVED},
+        **{f"regarding.{key}": _core_text("involvedObject", key) for key in _INVOLVED},
         "reason": text_of("reason"),
-        "reportingController": text_of("reportingController"),
+        "reportingController": _core_text("reportingComponent"),
         "type": text_of("type"),
     },
 )
