@@ -4,6 +4,8 @@ import yaml
 
 from quorate.lint.check import Report, Text, check
 from quorate.lint.manifests import Options
+from quorate.lint.objects import objects_of as read_objects
+from quorate.lint.tree import documents
 from tools import objects
 from tools.objects import GANG_LABEL as X_LABEL
 from tools.objects import X_K8S, named, pod_group
@@ -51,6 +53,12 @@ def job(count=2, name="j", *, namespace=None, of_job=None, **of_template):
     return named("Job", "batch/v1", name, meta(name, namespace, **(of_job or {})), spec=spec)
 
 
+def stateful_set(count=2, name="s", **spec):
+    """A StatefulSet that makes its pods one after another, unless told otherwise."""
+    spec = {"replicas": count, "serviceName": name, "template": template(), **spec}
+    return named("StatefulSet", "apps/v1", name, spec=spec)
+
+
 def cron_job(of, **spec):
     """A CronJob that makes Jobs like this one."""
     spec = {"schedule": "@daily", "jobTemplate": {"spec": of["spec"]}, **spec}
@@ -94,3 +102,9 @@ def one(*objects, rule, **options):
     found = [finding for finding in lint(*objects, **options).findings if finding.rule == rule]
     assert len(found) == 1, found
     return found[0]
+
+
+def objects_of(*values):
+    """Return values as lint reads them, in their order."""
+    text = yaml.safe_dump_all(values, sort_keys=False)
+    return [one for document in documents(text) for one in read_objects("f.yaml", document)]

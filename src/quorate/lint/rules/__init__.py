@@ -1,6 +1,6 @@
 """The lint rules: small functions from ``Manifests`` to findings, one row of ``RULES`` for each.
 
-To add a rule: a function in a file of this folder, a row, and in ``tests/unit/lint/test_rules.py``
+To add a rule: a function in a file of this folder, a row, and in ``tests/unit/lint/cases.py``
 one manifest with a finding and one without. Names of rules are stable: people silence them by
 name, and CI systems read them.
 """
@@ -67,6 +67,9 @@ RULES = (
     Rule(workloads.pods_without_gang, ("pods-without-gang",), "pods that belong to no gang"),
     Rule(workloads.unusable_min, ("workload-min-invalid",), "a min that no operator can use"),
     Rule(workloads.made_later, ("members-made-later",), "members that wait for one another"),
+    Rule(
+        workloads.made_in_order, ("pods-made-in-order",), "a StatefulSet that makes a pod at a time"
+    ),
     Rule(workloads.runs_share_gang, ("runs-share-gang",), "runs of a CronJob in one gang"),
     Rule(affinity.needs_others, ("affinity-needs-others",), "pods that wait for other pods"),
     Rule(

@@ -14,6 +14,7 @@ from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
 from quorate.lint.objects import KubeObject, path_text, text, value_at
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.pods import did_you_mean
+from quorate.lint.rules.stages import made_together
 from quorate.lint.tree import Path
 
 DEFAULT = "default-scheduler"
@@ -127,13 +128,18 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
             lower = f"lower {path[-1]} to {count}"
         else:
             what = f"gang {gang.key.name} needs {counted(least, 'member')} ({_min_key(gang)})"
-            lower = f'lower that label to "{count}"'
+            lower = f'lower that label to "{count}"{in_all_templates(gang)}'
         yield one.error(
             "min-above-replicas",
             path,
             f"{what}, and {makes}{in_all}",
             f"{_more(gang, least)}, or {lower}" if count else _more(gang, least),
         )
+
+
+def in_all_templates(gang: Gang) -> str:
+    """Return where a label has to be changed: templates that differ in min make no gang."""
+    return " in all templates of the gang" if len(gang.sources) > 1 else ""
 
 
 def _more(gang: Gang, least: int) -> str:
@@ -167,8 +173,14 @@ def min_available(manifests: Manifests) -> Iterator[Finding]:
                     (*source.path, *min_key.path),
                     f"{first.title} says {wanted} and {source.title} says {written} for gang "
                     f"{gang.key.name}: it would be held",
-                    f"give all members the same {min_key.key}",
+                    f"give all members the same {min_key.key}{_at_most(gang)}",
                 )
+
+
+def _at_most(gang: Gang) -> str:
+    """Return the largest min that the templates say and that can start; "" if that is unknown."""
+    together, said = made_together(gang), [_min(source) or 0 for source in gang.sources]
+    return "" if not together else f': "{min(together, max(said))}"'
 
 
 def _min(source: PodSource) -> int | None:
@@ -200,10 +212,10 @@ def schedulers(manifests: Manifests) -> Iterator[Finding]:
                     "default-scheduler",
                     path,
                     f"the pods of gang {gang.key.name} use the {DEFAULT}, which starts each alone",
-                    f"write spec.schedulerName: {known[0]}",
+                    f"write spec.schedulerName: {known[0]}{in_all_templates(gang)}",
                 )
             else:
-                yield _unknown(source, known)
+                yield _unknown(source, known, in_all_templates(gang))
     in_gangs = {id(source.object) for gang in manifests.gangs for source in gang.sources}
     for source in manifests.sources:
         is_other = id(source.object) not in in_gangs and source.scheduler not in known
@@ -224,13 +236,13 @@ def _of_operator(gang: Gang, known: tuple[str, ...]) -> Iterator[Finding]:
         )
 
 
-def _unknown(source: PodSource, known: tuple[str, ...]) -> Finding:
+def _unknown(source: PodSource, known: tuple[str, ...], where: str = "") -> Finding:
     close = did_you_mean(source.scheduler, (*known, *GANG_SCHEDULERS))
     return source.object.warning(
         "scheduler-unknown",
         _scheduler_path(source),
         f"quorate does not own schedulerName {source.scheduler} unless it is configured to{close}",
-        f"use {known[0]}, or tell lint: --scheduler-name {source.scheduler}",
+        f"use {known[0]}{where}, or tell lint: --scheduler-name {source.scheduler}",
     )
 
 

@@ -11,8 +11,8 @@ from quorate.lint.finding import Finding
 from quorate.lint.manifests import Gang, Manifests
 from quorate.lint.objects import KubeObject, mapping, path_text, value_at
 from quorate.lint.pod_sources import PodSource
-from quorate.lint.rules.gangs import DEFAULT, min_place
-from quorate.lint.tree import Path
+from quorate.lint.rules.gangs import DEFAULT, in_all_templates, min_place
+from quorate.lint.rules.stages import is_in_order, stage_of, waits
 from quorate.lint.workloads.kubeflow import MIN_AVAILABLE
 from quorate.lint.workloads.promise import Promise, total, whole
 from quorate.lint.workloads.ray import GANG_LABEL
@@ -20,10 +20,10 @@ from quorate.lint.workloads.trainer import RUNTIMES
 
 _NEVER_GANGS = ("Pod", "PodTemplate", "DaemonSet")
 _RAY = "ray.io"
+_POLICY = "podManagementPolicy"
 _KEYS = tuple(key for dialect in DIALECTS for key in dialect.keys)
 _WITHOUT_OBJECT = next((one.member_key, one.min_key) for one in DIALECTS if one.min_key)
 """The labels that make a gang without an object."""
-_WAITS_FOR_WORKERS = "WaitForWorkersReady"
 
 
 def pods_without_gang(manifests: Manifests) -> Iterator[Finding]:
@@ -119,14 +119,13 @@ def made_later(manifests: Manifests) -> Iterator[Finding]:
     for gang in manifests.gangs:
         least = gang.min_count
         for one in {id(source.object): source.object for source in gang.sources}.values():
-            path = _waits(one)
-            stages = [(_stage(source, one), source) for source in gang.sources]
+            path = waits(one)
+            stages = [(stage_of(source, one), source) for source in gang.sources]
             first = min(stage for stage, _ in stages)
             now = total(tuple(source for stage, source in stages if stage == first))
-            count = gang.count
-            if not path or least is None or now is None or count is None:
+            if not path or least is None or now is None:
                 continue
-            if now < least <= count:
+            if now < least:
                 yield one.warning(
                     "members-made-later",
                     path,
@@ -134,6 +133,24 @@ def made_later(manifests: Manifests) -> Iterator[Finding]:
                     f"those run, and {least} have to start together: they would wait for one "
                     "another for ever",
                     _lower_min(gang, now),
+                )
+
+
+def made_in_order(manifests: Manifests) -> Iterator[Finding]:
+    """A gang with pods that a StatefulSet makes one after another, each when the last is ready."""
+    for gang in manifests.gangs:
+        least, ordered = gang.min_count, [one for one in gang.sources if is_in_order(one)]
+        now = total(tuple(one for one in gang.sources if one not in ordered))
+        if not ordered or least is None or now is None:
+            continue
+        if now + len(ordered) < least:
+            for one in {id(source.object): source.object for source in ordered}.values():
+                yield one.error(
+                    "pods-made-in-order",
+                    ("spec", _POLICY) if _POLICY in one.spec() else ("spec",),
+                    f"{one.subject.short} makes its pods one after another, each when the one "
+                    f"before is ready, and {least} have to start together: they can never start",
+                    f"write spec.{_POLICY}: Parallel",
                 )
 
 
@@ -159,32 +176,9 @@ def _lower_min(gang: Gang, count: int) -> str:
     field = min_place(gang)[1]
     if gang.promise is not None and field != MIN_AVAILABLE:
         return f"set {path_text(MIN_AVAILABLE)} to {count}"
-    return f"lower {path_text(field)} to {count}, or let all be made at once"
-
-
-def _waits(one: KubeObject) -> Path:
-    """Return the field by which an object makes some pods later; empty if it does not."""
-    spec = one.spec()
-    if one.kind == "MPIJob" and spec.get("launcherCreationPolicy") == _WAITS_FOR_WORKERS:
-        return "spec", "launcherCreationPolicy"
-    if one.kind == "JobSet":
-        if mapping(spec.get("startupPolicy")).get("startupPolicyOrder") == "InOrder":
-            return "spec", "startupPolicy", "startupPolicyOrder"
-        jobs = spec.get("replicatedJobs")
-        for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
-            if mapping(job).get("dependsOn"):
-                return "spec", "replicatedJobs", index, "dependsOn"
-    return ()
-
-
-def _stage(source: PodSource, one: KubeObject) -> int:
-    """Return when the object makes these pods: those of a later stage wait for earlier ones."""
-    if source.object is not one:
-        return 0
-    if one.kind == "MPIJob":
-        return 0 if "Worker" in source.path else 1
-    place = source.path[:3]
-    order = value_at(one.value, ("spec", "startupPolicy", "startupPolicyOrder"))
-    if order == "InOrder" and isinstance(place[-1], int):
-        return place[-1]
-    return 1 if mapping(value_at(one.value, place)).get("dependsOn") else 0
+    lower = f"lower {path_text(field)} to {count}"
+    if (
+        gang.group is None and gang.promise is None
+    ):  # labels: the scheduler holds members that differ
+        lower = f'lower {path_text(field)} to "{count}"{in_all_templates(gang)}'
+    return f"{lower}, or let all be made at once"
