@@ -63,7 +63,7 @@ def _asked() -> Iterable[Right]:
     yield Right("patch", "", "pods/status")
     yield Right("delete", "", "pods")
     yield from (Right(verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch"))
-    yield from (Right(verb, "events.k8s.io", "events") for verb in ("create", "patch"))
+    yield from (Right(verb, "events.k8s.io", "events") for verb in ("create", "list", "patch"))
     gangs = [f"scheduling.{of}" for of in ("x-k8s.io", "sigs.k8s.io", "volcano.sh", "k8s.io")]
     yield from (Right(verb, of, "podgroups") for of in gangs for verb in ("list", "watch"))
     yield from (Right("patch", of, "podgroups/status") for of in gangs if "volcano" not in of)

@@ -82,6 +82,7 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     a_gang_of_each_kind_starts(life)
     a_gang_of_an_old_definition_has_its_status(life)
     each_owner_is_asked_how_many_it_makes(life)
+    events_of_a_job_say_what_refuses_its_pods(life)
     an_attempt_is_undone(life)
     claims_are_bound_late(life)
     a_pod_preempts_another(life)
@@ -239,6 +240,17 @@ def each_owner_is_asked_how_many_it_makes(life):
         workload = {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
         life.apply(pod_group(name, 4), workload)
         life.wait_condition(f"{kind} {name} makes 2", f"app={name}")
+
+
+def events_of_a_job_say_what_refuses_its_pods(life):
+    """Its gang waits for 4 and it makes 2; then it is to make 4, and a quota allows no pod more."""
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "1"}}}
+    life.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    path = life.path("resourcequotas", "none")
+    wait_for(lambda: life.cluster.api("GET", path).get("status"), "the quota counts")
+    life.patch(life.path("jobs", "job", "batch/v1"), {"spec": {"parallelism": 4}})
+    life.wait_condition("makes 4, and the API server refuses the others", "app=job")
+    life.cluster.api("DELETE", path)
 
 
 def an_attempt_is_undone(life):

@@ -216,6 +216,8 @@ TESTED = {
     "SERIES_S_MAX": TELLING + "test_an_event_that_the_server_has_dropped_is_made_anew",
     "GATES_NAMED_MAX": IN_WORLDS,
     "TASKS_NAMED_MAX": IN_WORLDS,
+    "OWNERS_NAMED_MAX": CORE
+    + "words/test_owner_words.py::test_so_many_owners_are_named_and_of_more_the_sum_is",
     "NAME_CHARS_MAX": IN_WORLDS,
     "TERM_CHARS_MAX": IN_WORLDS,
     "QUEUE_LOOKS_PER_STEP": IN_WORLDS,

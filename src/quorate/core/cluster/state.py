@@ -369,7 +369,7 @@ class ClusterState:
             self.gangs.pop(gang.key, None)
 
     def owner_changed(self, change: changes.OwnerChanged) -> None:
-        """Note how many pods an owner makes, and who made it."""
+        """Note how many pods an owner makes, what keeps it from more, and who made it."""
         owner = change.namespace, change.owner
         self.touched |= self.reservations.note_owner_replicas(*owner, change.replicas)
         gangs = self.owners.note(*owner, OwnerFacts.of(change))

@@ -104,11 +104,24 @@ class KindServed(Change, frozen=True):
     hint: str = ""
 
 
+class Brake(StrEnum):
+    """A field by which an owner makes fewer pods at a time than it is told to."""
+
+    NONE = ""
+    SUSPENDED = "suspended"
+    """``suspend`` of a Job: it makes none."""
+    IN_ORDER = "in order"
+    """``podManagementPolicy: OrderedReady`` of a StatefulSet: it makes a pod when those before it
+    are ready."""
+
+
 class OwnerChanged(Change, frozen=True):
     """How many pods an owner makes; None when it does not exist or cannot say.
 
     ``cron_job`` is the name of the CronJob that made it, "" if none did; None: that is not known.
     ``meant`` is the gang that it names where its pods' template should, ``remedy`` what to write.
+    ``completions`` are a Job's, more than which it never makes. ``refused`` are the API server's
+    words when it has refused a pod of this owner, "" if none is missing or it has said nothing.
     """
 
     namespace: str
@@ -117,6 +130,9 @@ class OwnerChanged(Change, frozen=True):
     cron_job: str | None = ""
     meant: Meant | None = None
     remedy: str = ""
+    brake: Brake = Brake.NONE
+    completions: int | None = None
+    refused: str = ""
 
 
 class ObjectChanged(Change, frozen=True):

@@ -318,6 +318,8 @@ GATES_NAMED_MAX = 5
 """Scheduling gates; a pod may have as many as fit into an object."""
 TASKS_NAMED_MAX = 5
 """Tasks that lack members."""
+OWNERS_NAMED_MAX = 3
+"""Owners of members, where a gang lacks some."""
 NAME_CHARS_MAX = 60
 """Characters of a name of a gate or a task."""
 TERM_CHARS_MAX = 60

@@ -21,7 +21,7 @@ from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, a
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
-from quorate.core.queue.gate import asked_owners, held_by, namesake, owners_make
+from quorate.core.queue.gate import asked_owners, held_by, namesake
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
@@ -35,6 +35,7 @@ from quorate.core.words.gang_facts import (
     unexplained,
     warnings_of,
 )
+from quorate.core.words.owner_words import maker_hint, maker_words, makers_of
 from quorate.core.words.pod_words import (
     disagreement,
     exist_words,
@@ -187,7 +188,7 @@ class Explainer:
             return tuple(to_ask)  # a started gang: do they replace lost members?
         if gang is not None and gang.counts[Where.NEXT_RUN]:
             return tuple(gang.runs.jobs)  # are they runs of one CronJob?
-        if gang is None or gang.started or gang.exist >= gang.min_count:
+        if gang is None or gang.key.is_single or gang.started or gang.exist >= gang.min_count:
             return asked_owners(gang, self._cluster)
         return tuple(owner for owner in gang.owners if owner)
 
@@ -275,19 +276,9 @@ class Explainer:
             return "; ".join(parts), "the gates' owner has to remove them"
         if hint and gang.exist >= need:
             return "; ".join(parts), hint
-        owner = next(iter(gang.owners)) if len(gang.owners) == 1 else None
-        makes = owners_make(gang, self._cluster)
-        if owner is None:
-            return "; ".join(parts), f"create the other {need - gang.exist}, or lower min"
-        if makes is None:
-            return "; ".join(parts), f"{owner.kind} {owner.name} has to make the others"
-        parts.append(f"{owner.kind} {owner.name} makes {makes}")
-        return "; ".join(parts), (
-            f"kubectl -n {gang.key.namespace} scale {owner.kind.lower()} {owner.name} "
-            f"--replicas={need}, or lower min to {makes}"
-            if owner.kind in ("Deployment", "StatefulSet", "ReplicaSet") and makes < need
-            else f"{owner.kind} {owner.name} has to make {need}, or lower min"
-        )
+        makers = makers_of(gang, self._cluster.owners)
+        hint = maker_hint(gang.key.namespace, makers, gang.exist, need)
+        return "; ".join([*parts, *maker_words(makers)]), hint
 
     def _missing_words(self, key: GangKey) -> tuple[str, str]:
         api = self._words(key.dialect)

@@ -31,12 +31,14 @@ from quorate.shell.process.clock import SteadyClock
 from quorate.shell.process.contained import contained
 from quorate.shell.report import bodies
 from quorate.shell.report.metrics import Metrics
-from quorate.shell.report.owners import OwnerLookup
+from quorate.shell.report.owners import OwnerLookup, Visits
 from quorate.shell.report.reservations import ReservationEvents, object_of
 from quorate.shell.report.starts import STARTED, Starts
 from quorate.shell.report.write_queue import WriteQueue
 
 _TICK_S = 0.1
+_VISIT_S = 1.0
+"""Between two visits to gangs that lack members, whichever: each costs a request or two."""
 _GANGS_PER_TICK = 500
 _REPORT_S_MAX = 0.02
 """Seconds of explaining gangs before other tasks run."""
@@ -65,6 +67,7 @@ class Reporter:
         self._scheduler = scheduler
         self._objects = objects
         self._lookup = lookup
+        self._visits = Visits()
         self._metrics = metrics
         self._instance = instance
         self._clock = clock
@@ -81,7 +84,7 @@ class Reporter:
         cluster, gangs = self._scheduler.cluster, self._scheduler.cluster.gangs
         for key in keys:
             for owner in asked_owners(gangs.get(key), cluster):
-                self._lookup.ask(key.namespace, owner)  # at once: its pods wait for the answer
+                self._lookup.ask(key.namespace, owner, why=False)  # at once: its pods wait
             if key.is_single and key in gangs and not gangs[key].has_undecided:
                 # A single pod with a node needs no report, and there are many.
                 self._telling.settle(key)
@@ -140,6 +143,15 @@ class Reporter:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.writes.run())
             group.create_task(self._run())
+            group.create_task(self._visit())
+
+    async def _visit(self) -> None:
+        """Look at gangs that lack members again: no news tells that an owner was changed."""
+        while True:
+            await asyncio.sleep(_VISIT_S)
+            key = self._visits.due(self._clock.monotonic_s())
+            if key is not None:
+                self.touch([key])
 
     async def _run(self) -> None:
         while True:
@@ -199,7 +211,13 @@ class Reporter:
 
         For a gang that has lost members, the answer must be newer than the loss.
         """
-        waits = any([self._lookup.ask(key.namespace, owner) for owner in explainer.owners(key)])
+        owners, gang = explainer.owners(key), self._scheduler.cluster.gangs[key]
+        if owners and not key.is_single:
+            self._visits.plan(key, self._clock.monotonic_s())
+        else:
+            self._visits.forget(key)
+        why = not (key.is_single or gang.started)  # else nothing is said of it
+        waits = any([self._lookup.ask(key.namespace, owner, why=why) for owner in owners])
         return waits or bool(self._scheduler.cluster.reservations.owners_to_ask(key))
 
     def _claims_empty(self, gang: GangEntry) -> bool:
@@ -209,6 +227,7 @@ class Reporter:
         )
 
     def _forget(self, key: GangKey) -> None:
+        self._visits.forget(key)
         self._telling.settle(key)
         self._warned.pop(key, None)
         self._reservations.forget(key)

@@ -10,7 +10,6 @@ from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
 
-WEB = Owner("apps/v1", "Deployment", "web")
 JOB, LATER = Owner("batch/v1", "Job", "train"), Owner("batch/v1", "Job", "b")
 
 
@@ -22,12 +21,6 @@ class Case(NamedTuple):
     message: str
     hint: str = ""
     gang: GangKey = key("job")
-
-
-def owned(w, owner, replicas, min_count=4):
-    w.gang("job", min_count, pods=2, owner=owner)
-    if replicas is not None:
-        w.observe(OwnerChanged("team", owner, replicas))
 
 
 def next_run(w, *known):
@@ -83,29 +76,12 @@ MEMBERS = {
         "0 of 3 members exist",
         "create the other 3, or lower min",
     ),
-    "too few of a Job": Case(
-        lambda w: owned(w, JOB, None),
-        Reason.NOT_ENOUGH_MEMBERS,
-        "2 of 4 members exist",
-        "Job train has to make the others",
-    ),
-    "too few yet of a Deployment": Case(
-        lambda w: owned(w, WEB, 4),
-        Reason.NOT_ENOUGH_MEMBERS,
-        "2 of 4 members exist; Deployment web makes 4",
-        "Deployment web has to make 4, or lower min",
-    ),
-    "the Deployment makes too few": Case(
-        lambda w: owned(w, WEB, 2),
-        Reason.OWNER_MAKES_TOO_FEW,
-        "2 of 4 members exist; Deployment web makes 2",
-        "kubectl -n team scale deployment web --replicas=4, or lower min to 2",
-    ),
-    "the Job makes too few": Case(
-        lambda w: owned(w, JOB, 2),
+    "the owner makes too few": Case(
+        lambda w: (w.gang("job", 4, pods=2, owner=JOB), w.observe(OwnerChanged("team", JOB, 2))),
         Reason.OWNER_MAKES_TOO_FEW,
         "2 of 4 members exist; Job train makes 2",
-        "Job train has to make 4, or lower min",
+        "set parallelism of Job train to 4, or lower min to 2; more members may come from "
+        "elsewhere",
     ),
     "gated": Case(
         lambda w: (w.gang("job", 3, pods=2), w.pod("g", key("job"), gates=("quota",))),

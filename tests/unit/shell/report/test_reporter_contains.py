@@ -13,7 +13,7 @@ from tests.unit.shell.scripted_server import ManualClock
 
 
 class Lookup:
-    def ask(self, namespace, owner):
+    def ask(self, namespace, owner, *, why):
         return False
 
 

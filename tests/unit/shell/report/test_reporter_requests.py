@@ -3,6 +3,7 @@ that answers by itself, and time that is moved by hand.
 """
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -19,7 +20,7 @@ class Lookup:
     def __init__(self):
         self.asked = []
 
-    def ask(self, namespace, owner):
+    def ask(self, namespace, owner, *, why):
         self.asked.append((namespace, owner))
         return False
 
@@ -218,3 +219,20 @@ async def test_an_owner_for_whose_word_pods_wait_is_asked_for_at_once_and_no_oth
     running.world.pod("far-0", owner=job, namespace="far")
     running.touch()
     assert running.lookup.asked == [(TEAM, job)]
+
+
+async def test_a_gang_that_lacks_members_is_looked_at_again_without_news(running, monkeypatch):
+    """The condition said "makes 2" for ever when the owner was told to make 4 and was refused."""
+    asked_s = []
+    monkeypatch.setattr(Lookup, "ask", lambda *_, why: why and asked_s.append(running.clock.time_s))
+    monkeypatch.setattr(reporter, "_VISIT_S", 0)
+    w = running.world
+    w.gang("g", 4, pods=2, owner=Owner("batch/v1", "Job", "alpha"))
+    running.touch()
+    visits = asyncio.create_task(running.reporter._visit())
+    for _ in range(300):
+        await running.passes(0.5)
+        await asyncio.sleep(0)
+    visits.cancel()
+    pauses_s = [later - at for at, later in pairwise(dict.fromkeys(asked_s))]
+    assert pauses_s == [2.5, 4.5, 8.5, 16.5, 32.5, 60.5]  # half a second until it is at rest

@@ -10,30 +10,40 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+import msgspec
+
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.gangs.lacking import Lacking
 from quorate.core.model import GangKey, Meant, Owner, policy
-from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.changes import Brake, OwnerChanged
 
 _Place = tuple[str, Owner]
 """An owner and its namespace, which is that of its pods' gangs."""
 
 
 class OwnerFacts(NamedTuple):
-    """How many pods an owner makes, and the CronJob that made it; None: that is unknown.
-
-    ``meant`` is the gang that it names in vain, ``remedy`` what to write instead.
-    """
+    """What ``OwnerChanged`` says of an owner, in its order; None: that is unknown."""
 
     makes: int | None
     cron_job: str | None
     meant: Meant | None = None
     remedy: str = ""
+    brake: Brake = Brake.NONE
+    completions: int | None = None
+    refused: str = ""
 
     @classmethod
     def of(cls, change: OwnerChanged) -> OwnerFacts:
         """Return what a change says."""
-        return cls(change.replicas, change.cron_job, change.meant, change.remedy)
+        _, _, *found = msgspec.structs.astuple(change)
+        return cls(*found)
+
+    @property
+    def makes_together(self) -> int | None:
+        """How many pods it makes, though none of them runs; None: that is unknown."""
+        if self.makes is None or self.brake is Brake.NONE:
+            return self.makes
+        return 0 if self.brake is Brake.SUSPENDED else min(self.makes, 1)
 
 
 _UNREAD = OwnerFacts(None, None)
@@ -66,9 +76,9 @@ class Owners:
         return gangs.keys()
 
     def makes(self, namespace: str, owner: Owner) -> int | None:
-        """Return how many pods an owner makes; None: that is unknown."""
+        """Return how many pods an owner makes, though none runs; None: that is unknown."""
         facts = self.known.get((namespace, owner))
-        return facts.makes if facts is not None else None
+        return facts.makes_together if facts is not None else None
 
     def cron_job_of(self, namespace: str, owner: Owner) -> str | None:
         """Return the name of the CronJob that made an owner, "" for none; None: that is unknown."""
