@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from quorate.core.model import GangKey
+from quorate.core.model import GangKey, Owner
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
@@ -157,9 +157,13 @@ async def add_owners(
 ) -> None:
     """Find out how many pods the owners of these gangs make, where that tells more."""
     explainer = scheduler.explainer(now_s)
-    wanted = {(key.namespace, owner) for key in keys for owner in explainer.owners(key)}
-    for namespace, owner in wanted:
-        scheduler.observe([await found_out(client, namespace, owner)])
+    wanted: dict[tuple[str, Owner], bool] = {}
+    for key in keys:
+        for owner in explainer.owners(key):
+            place = key.namespace, owner
+            wanted[place] = wanted.get(place, False) or not key.is_single
+    for (namespace, owner), why in wanted.items():
+        scheduler.observe([await found_out(client, namespace, owner, why=why)])
 
 
 async def leader(client: KubeClient, namespace: str, name: str) -> Leader:

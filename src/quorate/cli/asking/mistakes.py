@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.cli.asking.owners_elsewhere import Elsewhere
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.model import GangKey, Meant, Pod
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
 from quorate.core.words.counting import counted
+from quorate.core.words.owner_words import maker_hint, maker_words, makers_of
 from quorate.core.words.pod_words import existing
 from quorate.dialects import by_name
 from quorate.dialects.near_misses import remedy
@@ -39,9 +41,14 @@ def is_forgotten(gang: GangEntry) -> bool:
     )
 
 
-def explained(scheduler: Scheduler, found: Iterable[Explanation]) -> list[Explanation]:
-    """Return the explanations, with the mistakes across objects that they come from."""
-    search = _Search(scheduler)
+def explained(
+    scheduler: Scheduler, found: Iterable[Explanation], elsewhere: Elsewhere | None = None
+) -> list[Explanation]:
+    """Return the explanations, with the mistakes across objects that they come from.
+
+    ``elsewhere`` are owners that have made no pod yet, by their gang.
+    """
+    search = _Search(scheduler, elsewhere or {})
     return [search.explained(one) for one in found]
 
 
@@ -65,7 +72,8 @@ class _Said(NamedTuple):
 class _Search:
     """Finds what was meant for gangs that lack members or their object."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, to_come: Elsewhere) -> None:
+        self._to_come = to_come
         self._gangs = scheduler.cluster.gangs
         self._pods = scheduler.cluster.pods
         self._owners = scheduler.cluster.owners
@@ -80,7 +88,8 @@ class _Search:
             return one
         said: _Said | None = None
         if one.reason in _OF_MEMBERS:
-            said = self._foreign(one, gang) or self._misplaced(one) or self._elsewhere(one, gang)
+            said = self._foreign(one, gang) or self._misplaced(one) or self._unmade(one, gang)
+            said = said or self._elsewhere(one, gang)
         elif one.reason is Reason.GANG_OBJECT_MISSING:
             said = self._object_elsewhere(one) or self._object_alike(one)
         if said is None:
@@ -116,6 +125,15 @@ class _Search:
             f"use {remedy(dialect, one.key.name)}{also} in the template of "
             f"{_owner([entry for _, entry in strays])}",
         )
+
+    def _unmade(self, one: Explanation, gang: GangEntry) -> _Said | None:
+        """Owners that have made no pod of the gang yet."""
+        more = self._to_come.get(one.key)
+        if not more:
+            return None
+        makers = [*makers_of(gang, self._owners), *more]
+        hint = maker_hint(one.key.namespace, makers, gang.exist, gang.min_count)
+        return _Said("; ".join([one.message, *maker_words(more)]), hint)
 
     def _by_gang(self) -> dict[GangKey, list[tuple[str, PodEntry]]]:
         """Return, by the gang that was meant, the pods of no gang, and where they name it."""

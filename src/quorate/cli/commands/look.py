@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from quorate.cli.asking.mistakes import perhaps_meant
+from quorate.cli.asking.owners_elsewhere import owners_elsewhere
 from quorate.cli.show import output
 from quorate.cli.show.progress import Progress
 from quorate.cli.show.survey_result import SurveyResult, explanations
@@ -130,7 +131,8 @@ class _Look(NamedTuple):
         lease = leader(self.client, election.namespace, election.name)
         leads = await self._in_time(lease) or Leader(None)
         say(f"explaining {counted(len(keys), 'gang', form=',')}")
-        found = explanations(scheduler, keys, now_s)
+        to_come = owners_elsewhere(self.client, scheduler.cluster, keys)
+        found = explanations(scheduler, keys, now_s, await self._in_time(to_come))
         if leads.holder != "":  # the reservations of a leader end with it
             more = with_reservations(self.client, scheduler, found, now_s)
             found = await self._in_time(more) or found

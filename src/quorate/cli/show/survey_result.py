@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from quorate.cli.asking import mistakes
+from quorate.cli.asking.owners_elsewhere import Elsewhere
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members
@@ -46,11 +47,19 @@ class SurveyResult(NamedTuple):
         return self.scheduler.cluster.gangs[key]
 
 
-def explanations(scheduler: Scheduler, keys: Iterable[GangKey], now_s: float) -> list[Explanation]:
-    """Return the explanations of these gangs; gangs that are gone are left out."""
+def explanations(
+    scheduler: Scheduler,
+    keys: Iterable[GangKey],
+    now_s: float,
+    elsewhere: Elsewhere | None = None,
+) -> list[Explanation]:
+    """Return the explanations of these gangs; gangs that are gone are left out.
+
+    ``elsewhere`` are owners that have made no pod yet, by their gang.
+    """
     explainer = scheduler.explainer(now_s)
     made = [found for key in keys if (found := explainer.explain(key)) is not None]
-    made = mistakes.explained(scheduler, made)
+    made = mistakes.explained(scheduler, made, elsewhere)
     return [_of_the_ended(one) if has_ended(one.members) else one for one in made]
 
 
