@@ -15,13 +15,14 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def case(file: str, name: str) -> list[dict]:
-    """Return the gang's object and the workload of this name of a case, without namespace."""
+def case(file: str, name: str = "") -> list[dict]:
+    """Return the objects of a case, or the two of this name, without namespace."""
     found = yaml.safe_load_all((CASES / file).read_text())
-    pair = [one for one in found if one["metadata"]["name"] == name]
-    for one in pair:
-        del one["metadata"]["namespace"]
-    return pair
+    every = [one for one in found if one["kind"] != "Namespace"]
+    wanted = [one for one in every if name in ("", one["metadata"]["name"])]
+    for one in wanted:
+        one["metadata"].pop("namespace", None)
+    return wanted
 
 
 def workload(kind: str, name: str, *, pod: dict | None = None, **spec) -> dict:
