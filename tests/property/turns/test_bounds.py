@@ -43,6 +43,12 @@ TESTED = {
     "TURN_STEPS_MAX": IN_WORLDS,
     "TOUCHED_PER_TURN_MAX": CORE + "cluster/test_much_news.py::"
     "test_nothing_is_planned_before_all_news_is_taken_in",
+    "OWNER_ASKED_AGAIN_S": CORE + "queue/test_names_on_owners.py::"
+    "test_it_is_asked_again_though_nothing_happens",
+    "OWNER_READ_AGAIN_S": CORE + "queue/test_names_on_owners.py::"
+    "test_it_is_asked_again_though_nothing_happens",
+    "OWNER_READS_MAX": CORE + "queue/test_names_on_owners.py::"
+    "test_a_job_that_cannot_be_read_holds_its_pods_no_longer_than_for_some_reads",
     "TASKS_PER_GANG_MAX": "tests/unit/dialects/test_volcano_fields.py::"
     "test_tasks_with_a_minimum_are_bounded",
     "RESOURCES_PER_POD_MAX": PODS,

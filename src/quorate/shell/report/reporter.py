@@ -149,9 +149,10 @@ class Reporter:
         """Look at gangs that lack members again: no news tells that an owner was changed."""
         while True:
             await asyncio.sleep(_VISIT_S)
-            key = self._visits.due(self._clock.monotonic_s())
-            if key is not None:
-                self.touch([key])
+            with contained(self._scheduler.note_defect, "report", "gangs that lack members"):
+                key = self._visits.due(self._clock.monotonic_s())
+                if key is not None:
+                    self.touch([key])
 
     async def _run(self) -> None:
         while True:
