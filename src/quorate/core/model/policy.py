@@ -324,6 +324,12 @@ NAME_CHARS_MAX = 60
 """Characters of a name of a gate or a task."""
 TERM_CHARS_MAX = 60
 """Characters of an expression that can never be met."""
+HOLDERS_NAMED_MAX = 3
+"""Gangs and pods that hold the room that a gang lacks; the others are counted."""
+HOLDERS_PODS_MAX = 10_000
+"""Pods looked at for that, on the fullest nodes: 5 ms, once for all who lack the same."""
+NODES_NAMED_MAX = 3
+"""Nodes that are to be uncordoned; the others are counted."""
 
 # How many are looked at one by one, how many at once, and how many that are stale are kept.
 

@@ -25,7 +25,6 @@ from quorate.core.queue.gate import asked_owners, held_by, namesake
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
 from quorate.core.room.room import Room
-from quorate.core.rules.pods import pod_topology_spread
 from quorate.core.words.counting import counted
 from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
 from quorate.core.words.gang_facts import (
@@ -63,6 +62,7 @@ class ApiWords(NamedTuple):
 _FIX_CLAIM = "create or fix that object, or wait for it to be made"
 _START_PODS = "start pods that match spec.affinity.podAffinity, or fix it"
 _FIX_SELECTOR = "fix the selector or the tolerations, or the nodes' labels"
+_FIX_TOPOLOGY = "correct that field, or give nodes that label"
 
 
 class Explainer:
@@ -323,6 +323,7 @@ class Explainer:
         nowhere = (
             (found.claim_problem, Reason.CLAIM_NOT_USABLE, _FIX_CLAIM),
             (found.impossible, Reason.POD_INVALID, "fix that pod's template"),
+            (found.unknown_topology, Reason.NO_NODE_MATCHES, _FIX_TOPOLOGY),
             (found.awaits_pods, Reason.AWAITS_PODS, _START_PODS),
             (found.no_node_matches, Reason.NO_NODE_MATCHES, _FIX_SELECTOR),
         )
@@ -338,12 +339,9 @@ class Explainer:
         if not found.blockers:
             words = _joined(self._fit_words(gang, found), "no joint placement of all its pod")
             return Reason.NOT_ENOUGH_ROOM, f"{words} classes was found{ending}", "free or add room"
-        rule = next((one.own_rule for one in found.blockers if one.own_rule), "")
-        words = self._words_of(gang, found, found.blockers[0], rule) + ending
-        if rule:
-            return Reason.NOT_ENOUGH_ROOM, words, _rule_hint(rule)
-        miss = found.blockers[0].nearest_miss
-        return Reason.NOT_ENOUGH_ROOM, words, f"free or add room{f': {miss}' if miss else ''}"
+        in_the_way, hint = found.room_words
+        words = self._words_of(gang, found, found.blockers[0], in_the_way) + ending
+        return Reason.NOT_ENOUGH_ROOM, words, hint
 
     def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
         """Return kube-scheduler's message for a blocker, followed by the gang's own part."""
@@ -369,12 +367,6 @@ class Explainer:
         if gang.need == 1:
             return f"1 member must start now and {found.fit} fit"
         return f"{gang.need} members must start together and {found.fit} fit"
-
-
-def _rule_hint(rule: str) -> str:
-    if rule.startswith("Spread"):
-        return pod_topology_spread.REMEDY
-    return "free or add room for that rule, or loosen it"
 
 
 def _with_detail(message: str, detail: str) -> str:

@@ -188,8 +188,8 @@ def test_members_with_a_host_port_take_a_node_each():
     gang = w.gang("job", 3, spec={"host_ports": (port(80),)})
     assert w.cycle() == {}
     assert w.why(gang).message == (
-        "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports. "
-        "3 members must start together and 2 fit"
+        "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports "
+        "once 2 members are placed. 3 members must start together and 2 fit"
     )
     w.node("n2")
     assert set(w.cycle().values()) == {"n0", "n1", "n2"}
@@ -251,7 +251,8 @@ def test_zero_request_pods_are_bounded_by_the_number_of_pods():
     gang = w.gang("job", 2, pods=4, cpu=0)
     assert len(w.cycle()) == 2
     assert w.why(gang).message == (
-        "0/1 nodes are available: 1 Too many pods. 0 of 2 more members fit"
+        "0/1 nodes are available: 1 Too many pods. 0 of 2 more members fit: they can never all run "
+        "here: needs 2 pods; the nodes that it may use have 3, 3 in use, 2 of it by its own members"
     )
 
 

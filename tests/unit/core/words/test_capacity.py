@@ -56,7 +56,9 @@ def test_nodes_that_it_may_not_use_are_not_among_those_that_it_may(closed):
     for number in range(4):
         w.node(f"closed-{number}", cpu=32, gpu=8, **closed)
     gang = w.gang("job", 3, gpu=8, cpu=0, spec={"node_selector": pairs({"pool": "gpu"})})
-    assert f"{NEVER}needs 24 {GPU}; the nodes that it may use have 16, 0" in said_of(w, gang).message
+    assert (
+        f"{NEVER}needs 24 {GPU}; the nodes that it may use have 16, 0" in said_of(w, gang).message
+    )
 
 
 def test_whole_members_are_counted_on_each_node_and_not_sums_alone():
@@ -64,7 +66,7 @@ def test_whole_members_are_counted_on_each_node_and_not_sums_alone():
     w = world(gpu_nodes=4)
     said = said_of(w, w.gang("job", 6, gpu=5, cpu=0))
     assert said.message.endswith(
-        f"{NEVER}the nodes that it may use hold 4 of 6 such members, were they empty"
+        f"{NEVER}the nodes that it may use hold 4 of 6 members like job-0, were they empty"
     )
     assert said.hint == "add nodes for 2 members, ask for less, or lower min"
 
@@ -166,8 +168,10 @@ def test_a_cordoned_node_that_alone_would_start_it_is_to_be_uncordoned():
     said = said_of(w, w.gang("both", 2, gpu=6))
     assert said.hint == "uncordon gpu-1"
     assert said.message.endswith(
-        f"2 members must start together and 1 fits: needs 12 {GPU}; the nodes that it may use have "
-        "16, 8 free, 6 free and cordoned; the rest is held by pod c14/old (2)".replace("c14", "team")
+        f"2 members must start together and 1 fit: needs 12 {GPU}; the nodes that it may use have "
+        "16, 8 free, 6 free and cordoned; the rest is held by pod c14/old (2)".replace(
+            "c14", "team"
+        )
     )
     assert said.blockers[0].nearest_miss == ""
 

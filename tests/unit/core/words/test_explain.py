@@ -252,8 +252,18 @@ ROOM = {
     "not enough room": Case(
         lambda w: (w.node("n1", cpu=3), w.gang("job", 4, cpu=3)),
         Reason.NOT_ENOUGH_ROOM,
-        "0/2 nodes are available: 2 Insufficient cpu. 4 members must start together and 3 fit",
-        "free or add room: node n0 lacks 1 cpu",
+        "0/2 nodes are available: 2 Insufficient cpu once 3 members are placed. "
+        "4 members must start together and 3 fit: it can never start here: needs 12 cpu; "
+        "the nodes that it may use have 11, 0 in use",
+        "add nodes with 1 cpu, ask for less, or lower min",
+    ),
+    "not enough room now": Case(
+        lambda w: (w.running("old", "n0", cpu=6), w.gang("job", 2, cpu=4)),
+        Reason.NOT_ENOUGH_ROOM,
+        "0/1 nodes are available: 1 Insufficient cpu. 2 members must start together and 0 fit: "
+        "needs 8 cpu; the nodes that it may use have 8, 2 free; "
+        "the rest is held by pod team/old (6)",
+        "free or add room: node n0 lacks 2 cpu, and 1 more member needs room too",
     ),
     "held": Case(
         held_room,
@@ -265,8 +275,10 @@ ROOM = {
     "extras": Case(
         lambda w: (w.gang("job", 2, pods=4, cpu=3), w.cycle()),
         Reason.NOT_ENOUGH_ROOM,
-        "0/1 nodes are available: 1 Insufficient cpu. 0 of 2 more members fit",
-        "free or add room: node n0 lacks 1 cpu",
+        "0/1 nodes are available: 1 Insufficient cpu. 0 of 2 more members fit: "
+        "they can never all run here: needs 6 cpu; "
+        "the nodes that it may use have 8, 6 in use by its own members",
+        "add nodes with 4 cpu, or ask for less",
     ),
     "half started": Case(
         lambda w: (
@@ -275,8 +287,10 @@ ROOM = {
             w.node("n0", cpu=5),
         ),
         Reason.NOT_ENOUGH_ROOM,
-        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit",
-        "free or add room: node n0 lacks 3 cpu",
+        "0/1 nodes are available: 1 Insufficient cpu. 1 member must start now and 0 fit: "
+        "it can never start here: needs 4 cpu; "
+        "the nodes that it may use have 5, 4 in use by its own members",
+        "add nodes with 3 cpu, ask for less, or lower min",
     ),
     "claim": Case(
         lambda w: w.gang("job", 1, device_claims=(PodClaim("gpu", None, own=True),)),

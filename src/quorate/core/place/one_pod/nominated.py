@@ -142,14 +142,15 @@ def _refuse_for_nominated(
             seen.refused[row] = refused
 
 
-def ruled_out(seen: NodeVerdicts, room: Room) -> tuple[RuledOut, ...]:
+def ruled_out(seen: NodeVerdicts, room: Room, *, among: Mask | None = None) -> tuple[RuledOut, ...]:
     """Count nodes by the reason that rules them out, as kube-scheduler's FitError does.
 
-    A node counts for the first rule that it fails; resources may count it several times.
+    A node counts for the first rule that it fails; resources may count it several times. ``among``
+    is bool[n], the nodes that count; None: all.
     """
     if seen.prefilter_message:
         return (RuledOut(seen.prefilter_message, 0),)
-    left = room.snapshot.alive.copy()
+    left = (room.snapshot.alive if among is None else among).copy()
     counts: Counter[str] = Counter()
     for refused in seen.refused.values():
         counts.update(refused.texts)

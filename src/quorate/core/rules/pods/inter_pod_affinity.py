@@ -89,6 +89,15 @@ def is_alone(pod_class: PodClass, room: Room) -> bool:
     return not (attracted(pod_class, room) & room.snapshot.alive).any()
 
 
+def wants_pods_that_are_there(pod_class: PodClass, room: Room) -> bool:
+    """Whether required affinity means pods that are placed, or pods of the class itself."""
+    if not pod_class.spec.affinity or is_disabled(pod_class):
+        return False
+    number = room.snapshot.neighbours.selector_id(all_of(pod_class.spec.affinity))
+    is_own = number in pod_class.matched
+    return is_own or bool(room.counts(Key(Column.PODS, number)).any())
+
+
 def is_disabled(pod_class: PodClass) -> bool:
     """Whether the class's profile has no such rule."""
     return RULE.name in pod_class.profile.disabled
@@ -159,7 +168,7 @@ def fault(spec: PodSpec) -> str:
     for index, term in enumerate(spec.affinity):
         path = f"{_TERMS}[{index}]"
         if not term.topology_key:
-            return f"{path}.topologyKey is empty"
+            return f"{topology_field(index)} is empty"
         if term.selector.labels is None:
             return f"{path}.labelSelector is absent and matches no pod"
         if key := _contradiction(term.selector.labels):
@@ -168,6 +177,11 @@ def fault(spec: PodSpec) -> str:
         if not term.selector.namespaces and (key := _contradiction(by_labels)):
             return f"{path}.namespaceSelector contradicts itself in label {shown(key)}"
     return ""
+
+
+def topology_field(index: int) -> str:
+    """Return the field that names the topology of a term of required affinity."""
+    return f"{_TERMS}[{index}].topologyKey"
 
 
 def _contradiction(selector: LabelSelector | None) -> str:

@@ -248,8 +248,13 @@ def fault(spec: PodSpec) -> str:
     """Return a hard constraint without a topology key, which no node can bear; or ""."""
     for index, one in enumerate(spec.spread):
         if one.hard and not one.topology_key:
-            return f"{_CONSTRAINTS}[{index}].topologyKey is empty"
+            return f"{topology_field(index)} is empty"
     return ""
+
+
+def topology_field(index: int) -> str:
+    """Return the field that names the topology of a constraint."""
+    return f"{_CONSTRAINTS}[{index}].topologyKey"
 
 
 def spread_words(constraint: SpreadConstraint, domains: int | None, most: int, count: int) -> str:
