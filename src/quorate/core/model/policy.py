@@ -305,6 +305,13 @@ PODS_PER_S = 200
 """A large gang that keeps changing is looked at less often: each of its pods may have to hear."""
 AGAIN_S = 30.0
 """So long after it was said, a reason is said again with other counts."""
+RENEW_S = 1.0
+"""Gangs that wait are looked at again one after the other, at this pace, while pods on the nodes
+come and go: what they were told of the nodes is not true any more."""
+PODS_RENEWED_PER_S = 10
+"""Or more slowly, by their pods: each of them may hear other counts, once in ``AGAIN_S``."""
+RENEWED_AT_ONCE_MAX = 20
+"""So many at once where nodes are cordoned, or have other taints or labels."""
 AFTER_LOSS_S = 10.0
 """So long after it was lost on its way, it is said again."""
 CHANGES_AT_ONCE_MAX = 4

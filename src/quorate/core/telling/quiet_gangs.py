@@ -7,8 +7,10 @@ so it costs only its binds. Times are seconds of a monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.nodes.nodes import NodesVersion
 from quorate.core.model import GangKey, policy
 
 
@@ -21,6 +23,9 @@ class QuietGangs:
         self._explained_s: dict[GangKey, float] = {}
         self._later: dict[GangKey, float] = {}
         """When to explain a gang again even if it is not touched."""
+        self._told_of: dict[GangKey, NodesVersion] = {}
+        """Gangs that were told how the nodes stand, and in which version of them; oldest first."""
+        self._renewed_until_s = 0.0
 
     def __len__(self) -> int:
         """Return how many gangs will be explained; a gang may count twice."""
@@ -49,6 +54,43 @@ class QuietGangs:
         """Forget a gang."""
         self.drop(key)
         self._explained_s.pop(key, None)
+        self._told_of.pop(key, None)
+
+    # Words about nodes
+
+    @property
+    def has_told_of_nodes(self) -> bool:
+        """Whether there are words that changes of the nodes may make untrue."""
+        return bool(self._told_of)
+
+    def note_told(self, key: GangKey, version: NodesVersion | None) -> None:
+        """Note that a gang was told how the nodes stood in a version; None: nothing of nodes."""
+        self._told_of.pop(key, None)
+        if version is not None:
+            self._told_of[key] = version
+
+    def outdated(
+        self, gangs: Mapping[GangKey, GangEntry], version: NodesVersion, now_s: float
+    ) -> list[GangKey]:
+        """Return gangs to explain because the nodes have another version than they were told of.
+
+        The gang that was told longest ago comes first. Where only pods came or went on the nodes,
+        one gang is returned, and the next one after ``policy.RENEW_S``, or later if it has many
+        pods: each of them may have to hear.
+        """
+        told = islice(self._told_of.items(), policy.RENEWED_AT_ONCE_MAX)
+        found = [key for key, known in told if known.attributes != version.attributes]
+        if not found and now_s >= self._renewed_until_s:
+            found = [key for key, known in islice(self._told_of.items(), 1) if known != version]
+            pods = sum(len(gangs[key].members) for key in found if key in gangs)
+            if found:
+                pace_s = max(policy.RENEW_S, pods / policy.PODS_RENEWED_PER_S)
+                self._renewed_until_s = now_s + pace_s
+        for key in found:
+            self.note_told(key, version)
+        return found
+
+    # All of them
 
     def due(
         self, gangs: Mapping[GangKey, GangEntry], now_s: float, count_max: int

@@ -149,6 +149,8 @@ class Telling:
             one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < policy.AGAIN_S]
             one.changed_s.append(now.s)
         one.reason = explanation.reason
+        is_of_nodes = explanation.reason.nodes_would_help
+        self.quiet_gangs.note_told(gang.key, explainer.nodes_version if is_of_nodes else None)
         if explanation.reason is Reason.STARTING and explanation.members.waiting:
             # Nothing is said of it; if another gang takes that room, nothing else tells of it.
             self.quiet_gangs.explain_at(gang.key, now.s + policy.PATIENCE_S)

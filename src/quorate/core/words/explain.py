@@ -14,6 +14,7 @@ from typing import NamedTuple
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.reservations import Reservation
+from quorate.core.cluster.nodes.nodes import NodesVersion
 from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
@@ -83,6 +84,11 @@ class Explainer:
         self._ask_room = ask_room
         self._apis = apis
         self._now_s = now_s
+
+    @property
+    def nodes_version(self) -> NodesVersion:
+        """The version of the nodes that is explained."""
+        return self._cluster.nodes.version
 
     @cached_property
     def _room(self) -> Room:

@@ -7,6 +7,7 @@ In: touched gangs. Out: queued writes. Run by ``app``. The core decides what is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import cast
@@ -15,6 +16,7 @@ from urllib.parse import quote
 from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.model import GangKey, Pod, PodSpec
 from quorate.core.model.plan import Preemption, Victim
+from quorate.core.model.policy import RENEW_S
 from quorate.core.model.reasons import Explanation
 from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
@@ -158,14 +160,18 @@ class Reporter:
         while True:
             if not (self._telling.quiet_gangs or self._telling):
                 self._touch_news.clear()
-                await self._touch_news.wait()
+                pace_s = RENEW_S if self._telling.quiet_gangs.has_told_of_nodes else None
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._touch_news.wait(), pace_s)
             await asyncio.sleep(_TICK_S)
             with contained(self._scheduler.note_defect, "report", "all gangs"):
                 self._tick()
 
     def _tick(self) -> None:
         gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
-        due = self._telling.quiet_gangs.due(gangs, now_s, _GANGS_PER_TICK)
+        quiet = self._telling.quiet_gangs
+        due = quiet.due(gangs, now_s, _GANGS_PER_TICK)
+        due += quiet.outdated(gangs, self._scheduler.cluster.nodes.version, now_s)
         if due:
             self._report(due)
         self._send(now_s)

@@ -4,11 +4,13 @@ Method: real worlds and explanations; the clock is a number. Sayings are counted
 """
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.reasons import GangState, Reason
+from quorate.core.telling import telling
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
 from quorate.core.telling.telling import (
@@ -39,7 +41,10 @@ class Told:
     def turn(self):
         gangs = self.world.cluster.gangs
         explainer = self.world.scheduler.explainer(self.now_s)
-        for one in self.telling.quiet_gangs.due(gangs, self.now_s, 500):
+        due = self.telling.quiet_gangs.due(gangs, self.now_s, 500)
+        version = self.world.cluster.nodes.version
+        due += self.telling.quiet_gangs.outdated(gangs, version, self.now_s)
+        for one in due:
             self.telling.quiet_gangs.note_explained(one, self.now_s)
             if one in gangs:
                 found = explainer.explain(one)
@@ -306,3 +311,69 @@ def test_what_is_new_goes_before_what_is_said_again():
         ("u2", "a"),
         ("u0", "a"),
     ]
+
+
+# What is renewed
+
+
+def full(told, gangs=1, pods=2):
+    told.world.node("n0", cpu=9)
+    told.world.running("old", "n0", cpu=9)
+    for number in range(gangs):
+        told.world.gang(f"g{number}", pods, cpu=2)
+    told.touch()
+    told.run(2)
+
+
+def test_who_holds_the_room_is_told_anew_when_another_does_though_nobody_is_woken(told):
+    """The condition named a pod that was gone for as long as the gang waited."""
+    full(told)
+    told.world.delete("old")
+    told.world.running("new", "n0", cpu=8.5)
+    told.world.decide()  # nobody is touched here: there was never room
+    said = told.run(policy.AGAIN_S + 5)
+    assert {one.message.partition("held by ")[2] for one in of(SayCondition, said)} == {
+        "pod team/new (8500m)"
+    }
+
+
+def test_words_that_are_still_true_are_not_said_again_and_nothing_is_looked_at(told, monkeypatch):
+    full(told)
+    looks = []
+    monkeypatch.setattr(telling.Telling, "tell", lambda *_: looks.append(1))
+    assert told.run(120) == []
+    assert looks == []
+
+
+@pytest.mark.parametrize("pods", [2, policy.PODS_RENEWED_PER_S - 1, policy.PODS_RENEWED_PER_S * 3])
+def test_words_are_renewed_one_gang_after_the_other_at_a_pace(told, pods):
+    full(told, gangs=4, pods=pods)
+    told.world.delete("old")
+    told.world.running("new", "n0", cpu=8.5)
+    told.world.decide()
+    at_s = []
+    quiet, gangs = told.telling.quiet_gangs, told.world.cluster.gangs
+    version, began_s = told.world.cluster.nodes.version, told.now_s
+    while len(at_s) < 4 and told.now_s < began_s + 100:
+        told.now_s += 0.1
+        at_s += [told.now_s for _ in quiet.outdated(gangs, version, told.now_s)]
+    pace_s = max(policy.RENEW_S, pods / policy.PODS_RENEWED_PER_S)
+    assert [b - a for a, b in pairwise(at_s)] == pytest.approx([pace_s] * 3, abs=0.15)
+    told.now_s += 100
+    assert quiet.outdated(gangs, version, told.now_s) == []
+
+
+@pytest.mark.parametrize("gangs", [1, policy.RENEWED_AT_ONCE_MAX + 1])
+def test_a_cordon_is_told_to_all_that_wait_within_tens_of_seconds(told, gangs):
+    """Nothing else happens and no gang is tried: "1 fit" was said long after it."""
+    told.world.node("n0", cpu=9, labels={"zone": "a"})
+    for number in range(gangs):
+        told.world.gang(f"g{number}", 2, cpu=6)
+    told.touch()
+    assert "and 1 fit" in of(SayCondition, told.run(5))[0].message
+    told.world.node("n0", cpu=9, labels={"zone": "a"}, cordoned=True)
+    told.world.decide()
+    said = of(SayCondition, told.run(policy.AGAIN_S + 5))
+    assert {one.key.name for one in said} == {f"g{number}" for number in range(gangs)}
+    assert all("1 node(s) were unschedulable" in one.message for one in said)
+    assert all("and 0 fit" in one.message for one in said)

@@ -27,6 +27,17 @@ _ROWS_FIRST = 64
 _WIDTH_FIRST = 8
 
 
+class NodesVersion(NamedTuple):
+    """Numbers that grow whenever nodes change.
+
+    ``attributes``: nodes came or went, or have other labels, taints, cordons or features; ``all``:
+    also when pods on them came or went, or their sizes changed.
+    """
+
+    attributes: int
+    all: int
+
+
 class ResourceNews(NamedTuple):
     """Resources that nodes newly list, and those that no node lists any longer."""
 
@@ -93,6 +104,11 @@ class NodeTable:
     def capacity(self) -> int:
         """The number of rows in the arrays, unused ones included."""
         return len(self.alive)
+
+    @property
+    def version(self) -> NodesVersion:
+        """The version of the nodes."""
+        return NodesVersion(self.attributes_version, self.log.position)
 
     def put(self, node: Node) -> tuple[int, bool]:
         """Add or replace ``node``; return its row and whether anything changed for planning."""
