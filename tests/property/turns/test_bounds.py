@@ -32,6 +32,7 @@ WORDS = WOKEN + "test_when_nodes_come_the_words_of_the_blocked_are_given_out_few
 DEVICES, SIZES = CORE + "devices/test_device_limits.py::", CORE + "devices/test_device_sizes.py::"
 CEL, COUNTS = CORE + "devices/test_cel.py::", CORE + "cluster/test_neighbour_counts.py::"
 LEDGER = CORE + "cluster/test_ledger_bounds.py::"
+CAPACITY = CORE + "words/test_capacity.py::"
 TELLING = CORE + "words/test_telling.py::"
 IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
 
@@ -226,6 +227,16 @@ TESTED = {
     + "words/test_owner_words.py::test_so_many_owners_are_named_and_of_more_the_sum_is",
     "NAME_CHARS_MAX": IN_WORLDS,
     "TERM_CHARS_MAX": IN_WORLDS,
+    "HOLDERS_NAMED_MAX": CAPACITY + "test_three_holders_are_named_and_the_others_counted",
+    "HOLDERS_PODS_MAX": CAPACITY + "test_of_many_pods_those_on_the_fullest_nodes_are_looked_at",
+    "NODES_NAMED_MAX": CAPACITY
+    + "test_no_more_nodes_than_needed_are_to_be_uncordoned_and_three_are_named",
+    "RENEW_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
+    "PODS_RENEWED_PER_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
+    "RENEWED_AT_ONCE_MAX": TELLING
+    + "test_a_cordon_is_told_to_all_that_wait_within_tens_of_seconds",
+    "SUM_PLACES_MAX": CORE + "gangs/test_min_resources.py::"
+    "test_each_gang_is_woken_by_the_room_that_its_own_members_may_use",
     "QUEUE_LOOKS_PER_STEP": IN_WORLDS,
     "SLOT_CELLS_PER_STEP": IN_WORLDS,
     "MASK_ROWS_PER_STEP": IN_WORLDS,

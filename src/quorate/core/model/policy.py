@@ -306,8 +306,7 @@ PODS_PER_S = 200
 AGAIN_S = 30.0
 """So long after it was said, a reason is said again with other counts."""
 RENEW_S = 1.0
-"""Gangs that wait are looked at again one after the other, at this pace, while pods on the nodes
-come and go: what they were told of the nodes is not true any more."""
+"""One gang after the other is told anew how the nodes stand, while pods on them come and go."""
 PODS_RENEWED_PER_S = 10
 """Or more slowly, by their pods: each of them may hear other counts, once in ``AGAIN_S``."""
 RENEWED_AT_ONCE_MAX = 20
@@ -337,6 +336,9 @@ HOLDERS_PODS_MAX = 10_000
 """Pods looked at for that, on the fullest nodes: 5 ms, once for all who lack the same."""
 NODES_NAMED_MAX = 3
 """Nodes that are to be uncordoned; the others are counted."""
+
+SUM_PLACES_MAX = 32
+"""Sums of room that gangs with minResources wait for; more gangs wait for that of all nodes."""
 
 # How many are looked at one by one, how many at once, and how many that are stale are kept.
 

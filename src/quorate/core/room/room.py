@@ -65,7 +65,7 @@ class Room:
         self._placed: dict[Key, tuple[tuple[Ints, Ints], ...]] = {}
         """By column: the rows where this room placed pods, and what each row adds to the count."""
         self._device_room: DeviceRoom | None = None
-        self._in_sum: Sums | None = None
+        self._in_sum: dict[object, Sums] = {}
 
     def copy(self) -> Room:
         """Return an independent copy for a trial. Arrays are copied on their first write."""
@@ -88,7 +88,7 @@ class Room:
         other.ports = self.ports.copy()
         other._counts, other._placed = dict(self._counts), dict(self._placed)
         other._sums = dict(self._sums)
-        other._in_sum = self._in_sum
+        other._in_sum = dict(self._in_sum)
         other._device_room = self._device_room.copy() if self._device_room is not None else None
         return other
 
@@ -129,12 +129,16 @@ class Room:
             return Amounts(self.free, size, self.scored, resources)
         return Amounts(self.free[rows], size[rows], self.scored[rows], resources)
 
-    def in_sum(self) -> Sums:
-        """Return float64[r]: the sum of free resources over all nodes that are not cordoned."""
-        if self._in_sum is None:
-            usable = self.snapshot.alive & ~self.snapshot.unschedulable
-            self._in_sum = np.maximum(self.free[usable], 0).sum(axis=0, dtype=np.float64)
-        return self._in_sum
+    def in_sum(self, which: object, nodes: Callable[[], Mask]) -> Sums:
+        """Return float64[r]: the sum of free resources over some nodes (bool[n]).
+
+        ``which`` names them: they are asked for once while nothing is placed.
+        """
+        found = self._in_sum.get(which)
+        if found is None:
+            found = np.maximum(self.free[nodes()], 0).sum(axis=0, dtype=np.float64)
+            self._in_sum[which] = found
+        return found
 
     def take(self, pod_class: PodClass, pods: Ints) -> None:
         """Place ``pods`` (int64[n], per node) more pods of the class."""
@@ -222,7 +226,7 @@ class Room:
         self._take_amounts(pod_class, rows, pods)
 
     def _take_amounts(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
-        self._in_sum = None
+        self._in_sum = {}
         self.rows_taken += rows.tolist()
         self._own_arrays()
         cpu, memory = pod_class.spec.scored

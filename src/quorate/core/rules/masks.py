@@ -15,7 +15,10 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import CachedMask
+from quorate.core.rules.nodes import node_unschedulable, taint_toleration
 from quorate.core.rules.table import ON_ATTRIBUTES
+
+_OF_TAINTS = (node_unschedulable.RULE.name, taint_toleration.RULE.name)
 
 
 def mask_of(pod_class: PodClass, room: Room) -> Mask:
@@ -38,6 +41,21 @@ def mask_of(pod_class: PodClass, room: Room) -> Mask:
     mask = _made(pod_class, room)
     rule_cache.keep_mask(key, CachedMask(mask, now))
     return mask
+
+
+def tolerated_by(pod_class: PodClass, room: Room) -> Mask:
+    """Return bool[n]: alive nodes whose taints and cordons the pods tolerate, whatever else."""
+
+    def make() -> Mask:
+        mask = room.snapshot.alive.copy()
+        for name, judge, _ in ON_ATTRIBUTES:
+            if name in _OF_TAINTS and name not in pod_class.profile.disabled:
+                verdict = judge(pod_class, room)
+                mask &= True if verdict is None else verdict.codes == 0
+        return mask
+
+    key = "tolerated", pod_class.spec.tolerations, pod_class.profile.disabled
+    return room.cached(key, make)
 
 
 def mask_on(pod_class: PodClass, room: Room, rows: Sequence[int]) -> Mask:

@@ -34,6 +34,7 @@ from quorate.core.queue.wakeups.watches import Watches
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import RESOURCES, TAINTS, Interest
 from quorate.core.rules.masks import mask_of
+from quorate.core.turn.sum_places import SumPlaces
 from quorate.core.turn.woken_by import interests_of, looks_further, may_fit, news_of
 
 
@@ -59,6 +60,7 @@ class Waking:
         self._offered: list[Bucket] = []
         """Buckets without tallies that may have room in this turn."""
         self._sums: Watches[GangKey] = Watches()
+        self._places = SumPlaces()
         self._objects: dict[GangKey, int | None] = {}
         """Gangs without pods whose minResources are not free: their watches in ``_sums``.
 
@@ -141,8 +143,8 @@ class Waking:
             return
         short = self._short_in_sum(gang, self._room)
         if short is not None:
-            column, wanted = short
-            watch = self._sums.add(gang.key, column, wanted) if column >= 0 else None
+            place, wanted = short
+            watch = self._sums.add(gang.key, place, wanted) if place >= 0 else None
             self._objects[gang.key] = watch
 
     def end(self, line: Line) -> bool:
@@ -199,13 +201,14 @@ class Waking:
         for key in short:
             self._forget_object(key)
         self._queue.make_ready(key for key in short if key in self._cluster.gangs)
+        self._places = SumPlaces()
 
     def _wake_by_sums(self) -> None:
-        """Wake the gangs whose minResources are now free in sum over all nodes."""
+        """Wake the gangs whose minResources are now free in sum over their nodes."""
         blocked = self._queue.blocked
         if not (blocked.looks_at_sums or self._objects):
             return
-        free = np.minimum(self._room.in_sum(), 2.0**62).astype(np.int64)
+        free = self._places.numbers(self._room, self._watched_places())
         for group in blocked.reached_in_sum(free):
             blocked.retry(group)
         gangs = self._cluster.gangs
@@ -286,9 +289,9 @@ class Waking:
         blocked = self._queue.blocked
         short = self._short_in_sum(gang, room)
         if short is not None:
-            column, wanted = short
-            if column >= 0:
-                blocked.short_in_sum(group, column, wanted)
+            place, wanted = short
+            if place >= 0:
+                blocked.short_in_sum(group, place, wanted)
             else:
                 blocked.failed(group, (RESOURCES, TAINTS))
             return
@@ -301,19 +304,23 @@ class Waking:
         blocked.failed(group, tuple(interests))
 
     def _short_in_sum(self, gang: GangEntry, room: Room) -> tuple[int, int] | None:
-        """Return the column of a resource that minResources lack, and how much has to be free.
+        """Return the place of a sum that minResources lack, and how much has to be free.
 
-        Column -1: no node has the resource. None: nothing is lacking.
+        Place -1: no node has the resource. None: nothing is lacking.
         """
         if gang.started:
             return None
         columns = self._cluster.resources.columns
-        for name, (free, wanted) in shortage(gang, room, self._cluster.resources).items():
+        for name, short in shortage(gang, room, self._cluster.resources).items():
             column = columns.get(name)
             if column is None:
-                return -1, wanted
-            return column, wanted - (free - int(room.in_sum()[column]))
+                return -1, short.wanted
+            place = self._places.place_of(short.nodes, column, self._watched_places)
+            return place, short.threshold
         return None
+
+    def _watched_places(self) -> set[int]:
+        return self._queue.blocked.sum_places | self._sums.places
 
     def _waiting(self, gang: GangEntry) -> Waiting:
         members = members_of(gang, self._cluster)

@@ -20,7 +20,7 @@ from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import ASIDE_S_MAX, Policy
 from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, available
 from quorate.core.place.members import members_of
-from quorate.core.place.min_resources import shortage
+from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.queue.gate import asked_owners, held_by, namesake
 from quorate.core.room.promises import Promises
@@ -214,7 +214,7 @@ class Explainer:
         failure = gang.memory.last_failure or message
         return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
-    def _shortage(self, gang: GangEntry) -> dict[str, tuple[int, int]]:
+    def _shortage(self, gang: GangEntry) -> dict[str, Short]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
 
     def _room_for(self, gang: GangEntry) -> tuple[Room, list[Reservation]]:

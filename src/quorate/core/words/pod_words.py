@@ -9,6 +9,7 @@ from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Wher
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.model import Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
+from quorate.core.place.min_resources import Short
 from quorate.core.queue.gate import first_invalid, said_by_owner
 from quorate.core.words.counting import counted
 
@@ -111,11 +112,13 @@ def _named(jobs: Collection[Owner]) -> str:
     return f"Job{'s' * bool(others)} {first}{more}"
 
 
-def short_words(short: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
-    """Say what minResources ask for beyond the room there is; ``short`` is (free, asked for)."""
+def short_words(short: Mapping[str, Short]) -> tuple[str, str]:
+    """Say what minResources ask for beyond the room there is."""
+    where = " where its members may run"
     lacks = " and ".join(
-        f"{format_amount(name, wanted)} {name} ({format_amount(name, free)} free)"
-        for name, (free, wanted) in sorted(short.items())
+        f"{format_amount(name, one.wanted)} {name} "
+        f"({format_amount(name, one.free)} free{where * one.is_elsewhere})"
+        for name, one in sorted(short.items())
     )
     return f"minResources ask for {lacks}", "free or add that room, or lower spec.minResources"
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from quorate.core.model import Toleration, policy
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import Reason
-from tests.unit.core.world import GPU, VOLCANO, X_K8S, World, fail
+from tests.unit.core.world import GPU, VOLCANO, X_K8S, World, fail, gangs_tried
 
 
 def world(*cpus):
@@ -98,17 +99,26 @@ def test_gangs_without_pods_hear_of_room_too():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda w: w.node("n1", cpu=2, taints=["gpu:NoSchedule"]),
+        lambda w: w.node("n1", cpu=2),
+        lambda w: w.node("closed", cpu=2),
         lambda w: w.delete("filler"),
         lambda w: w.node("n0", cpu=8),
         lambda w: w.object("job", 1, min_resources=(("cpu", 4000),)),
         lambda w: w.object("job", 1),
     ],
-    ids=["a tainted node", "a pod gone", "a larger node", "less asked", "nothing asked"],
+    ids=[
+        "another node",
+        "a node untainted",
+        "a pod gone",
+        "a larger node",
+        "less asked",
+        "nothing asked",
+    ],
 )
 def test_the_gate_opens_when_the_sum_is_there(change):
     w = world(6)
     w.running("filler", "n0", cpu=2)
+    w.node("closed", cpu=2, taints=["gpu:NoSchedule"])
     w.gang("job", 1, cpu=3, gang_spec=asks(cpu=6))
     assert w.cycle() == {}
     change(w)
@@ -121,7 +131,94 @@ def test_room_that_is_still_too_little_wakes_nobody():
     w.cycle()
     w.gang("other", 1, pods=0)
     w.decide()
-    w.node("tainted", taints=["t:NoSchedule"], cpu=3)
+    w.node("more", cpu=3)
     w.decide()
-    w.node("tainted", taints=["t:NoSchedule"], cpu=4)
+    w.node("more", cpu=4)
     assert not w.tries(w.decide(), gang)
+
+
+# Where the members may run
+
+
+TOLERANT = {"tolerations": (Toleration(key="t", operator="Exists"),)}
+FOREIGN = {"node_selector": (("pool", "a"),)}
+
+
+def two_nodes():
+    """4 cpu that any member may use, and 4 of a pool of their own, with a taint."""
+    w = World()
+    w.node("open", cpu=4, labels={"pool": "a"})
+    w.node("closed", cpu=4, labels={"pool": "b"}, taints=["t:NoSchedule"])
+    return w
+
+
+@pytest.mark.parametrize(
+    ("spec", "starts"), [({}, False), (TOLERANT, True), (TOLERANT | FOREIGN, False)]
+)
+def test_the_room_that_the_members_may_use_is_added_up(spec, starts):
+    """min is 1, so all that keeps half of a gang from starting is what minResources count."""
+    w = two_nodes()
+    gang = w.gang("job", 1, pods=2, cpu=4, gang_spec=asks(cpu=8), spec=spec)
+    assert (len(w.cycle()) == 2) is starts
+    if not starts:
+        assert w.why(gang).reason is Reason.MIN_RESOURCES_SHORT
+        assert w.why(gang).message == (
+            "minResources ask for 8 cpu (4 free where its members may run)"
+        )
+
+
+def test_of_members_that_differ_each_counts_where_it_may_run():
+    w = two_nodes()
+    gang = w.object("job", 1, **asks(cpu=8))
+    w.pod("driver", gang, cpu=4)
+    assert w.cycle() == {}
+    w.pod("worker", gang, cpu=4, spec=TOLERANT)
+    assert len(w.cycle()) == 2
+
+
+def test_members_that_are_yet_to_come_may_have_another_selector_but_tolerate_no_more():
+    """Spark's executors follow their driver, and run on nodes of their own."""
+    w = two_nodes()
+    w.node("executors", cpu=4, labels={"pool": "b"})
+    gang = w.gang("spark", 1, cpu=1, gang_spec=asks(cpu=9), spec=FOREIGN)
+    assert w.cycle() == {}
+    assert "9 cpu (8 free" in w.why(gang).message
+    w.node("executors", cpu=5, labels={"pool": "b"})
+    assert w.cycle() == {"spark-0": "open"}
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, policy.SUM_PLACES_MAX])
+def test_each_gang_is_woken_by_the_room_that_its_own_members_may_use(monkeypatch, places):
+    """With more kinds of gangs than sums they are woken too often, and never too seldom."""
+    monkeypatch.setattr(policy, "SUM_PLACES_MAX", places)
+    w = World()
+    names = ["a", "b", "c", "d"]
+    for name in names:
+        w.node(name, cpu=1, labels={"pool": name})
+        spec = {"node_selector": (("pool", name),)}
+        w.gang(name, 1, pods=2, cpu=1, gang_spec=asks(cpu=2), spec=spec)
+    assert w.cycle() == {}
+    tried = gangs_tried(w, monkeypatch)
+    for name in names:
+        w.running(f"filler-{name}", name, cpu=1)
+        w.node(name, cpu=2, labels={"pool": name})
+        assert w.cycle() == {}
+        if places > len(names):
+            assert tried == []
+    for name in reversed(names):
+        w.delete(f"filler-{name}")
+        assert set(w.cycle()) == {f"{name}-0", f"{name}-1"}
+    assert places <= len(names) or len(tried) == len(names)
+
+
+def test_a_gang_is_woken_when_its_room_grows_while_that_of_others_shrinks():
+    """The sum over all nodes stays the same."""
+    w = World()
+    w.node("mine", cpu=4, labels={"pool": "a"})
+    w.node("other", cpu=4)
+    w.running("filler", "mine", cpu=2)
+    w.gang("job", 1, pods=2, cpu=2, gang_spec=asks(cpu=4), spec=FOREIGN)
+    assert w.cycle() == {}
+    w.running("new", "other", cpu=2)
+    w.delete("filler")
+    assert len(w.cycle()) == 2

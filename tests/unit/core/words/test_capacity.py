@@ -2,6 +2,7 @@
 
 import pytest
 
+from quorate.core.model import policy
 from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import GPU, World, key, pairs
@@ -121,14 +122,41 @@ def test_it_is_told_what_is_free_and_who_holds_the_rest_largest_first():
     )
 
 
-def test_three_holders_are_named_and_the_others_counted():
+@pytest.mark.parametrize(
+    ("gpus", "holders"),
+    [
+        ([4, 3], "pod team/p0 (4) and pod team/p1 (3)"),
+        ([4, 3, 2], "pod team/p0 (4), pod team/p1 (3) and pod team/p2 (2)"),
+        ([4, 3, 2, 1], "pod team/p0 (4), pod team/p1 (3), pod team/p2 (2) and 1 other (1)"),
+        ([4, 3, 2, 1, 1], "pod team/p0 (4), pod team/p1 (3), pod team/p2 (2) and 2 others (2)"),
+    ],
+)
+def test_three_holders_are_named_and_the_others_counted(gpus, holders):
     w = world()
-    for number, gpus in enumerate([1, 2, 3, 1, 4]):
-        w.running(f"p{number}", f"gpu-{number % 2}", gpu=gpus)
+    for number, held in enumerate(gpus):
+        w.running(f"p{number}", f"gpu-{number % 2}", gpu=held)
     message = said_of(w, w.gang("job", 2, gpu=8, cpu=0)).message
-    assert message.endswith(
-        "held by pod team/p4 (4), pod team/p2 (3), pod team/p1 (2) and 2 others (2)"
-    )
+    assert message.endswith(f"; the rest is held by {holders}")
+
+
+@pytest.mark.parametrize(
+    ("most", "holders"),
+    [
+        (4, "pod team/p0 (5) and pod team/p1 (1)"),
+        (3, "pod team/p0 (5) and pod team/p1 (1)"),
+        (2, "pod team/p0 (5) and others"),
+        (1, "pod team/p0 (5) and others"),
+        (0, "others"),
+    ],
+)
+def test_of_many_pods_those_on_the_fullest_nodes_are_looked_at(monkeypatch, most, holders):
+    monkeypatch.setattr(policy, "HOLDERS_PODS_MAX", most)
+    w = world()
+    w.running("p0", "gpu-1", gpu=5)
+    w.running("p1", "gpu-0", gpu=1)
+    w.running("none", "gpu-0", gpu=0)
+    message = said_of(w, w.gang("job", 2, gpu=8, cpu=0)).message
+    assert message.endswith(f"; the rest is held by {holders}")
 
 
 def test_room_in_pieces_that_are_too_small_is_said_to_be_so():
@@ -182,13 +210,20 @@ def test_both_are_to_be_uncordoned_where_one_is_not_enough():
     assert said_of(w, w.gang("both", 2, gpu=6)).hint == "uncordon gpu-0 and gpu-1"
 
 
-def test_no_more_nodes_than_needed_are_to_be_uncordoned():
+@pytest.mark.parametrize(
+    ("members", "nodes"),
+    [
+        (1, "gpu-0"),
+        (2, "gpu-0 and gpu-1"),
+        (3, "gpu-0, gpu-1 and gpu-2"),
+        (4, "gpu-0, gpu-1, gpu-2 and 1 more node"),
+        (5, "gpu-0, gpu-1, gpu-2 and 2 more nodes"),
+    ],
+)
+def test_no_more_nodes_than_needed_are_to_be_uncordoned_and_three_are_named(members, nodes):
     w = world(gpu_nodes=6)
     cordon(w, *(f"gpu-{number}" for number in range(6)))
-    assert said_of(w, w.gang("one", 1, gpu=6)).hint == "uncordon gpu-0"
-    assert said_of(w, w.gang("five", 5, gpu=6)).hint == (
-        "uncordon gpu-0, gpu-1, gpu-2 and 2 more nodes"
-    )
+    assert said_of(w, w.gang("job", members, gpu=6)).hint == f"uncordon {nodes}"
 
 
 def test_a_cordoned_node_that_would_not_help_is_not_to_be_uncordoned():

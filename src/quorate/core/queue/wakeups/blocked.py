@@ -199,11 +199,14 @@ class Blocked:
 
     # Tried in vain
 
-    def short_in_sum(self, group: GangGroup, column: int, wanted: int) -> None:
-        """Leave a group alone until ``wanted`` of a resource is free on all nodes together."""
+    def short_in_sum(self, group: GangGroup, place: int, wanted: int) -> None:
+        """Leave a group alone until ``wanted`` of a resource is free on its nodes together.
+
+        ``place`` is that of the sum in ``reached_in_sum``.
+        """
         self._forget(group)
         group.is_tried = True
-        group.sums.append(self._by_sums.add(group, column, wanted))
+        group.sums.append(self._by_sums.add(group, place, wanted))
         group.bucket.refresh()
         self.close_if_tried(group.bucket)
 
@@ -242,15 +245,20 @@ class Blocked:
 
     @property
     def looks_at_sums(self) -> bool:
-        """Whether any group waits for free room on all nodes together."""
+        """Whether any group waits for free room on several nodes together."""
         return len(self._by_sums) > 0
 
+    @property
+    def sum_places(self) -> set[int]:
+        """The places of the sums for which groups wait."""
+        return self._by_sums.places
+
     def short_in_any_sum(self) -> list[GangGroup]:
-        """Return the groups that wait for free room on all nodes together."""
+        """Return the groups that wait for free room on several nodes together."""
         return [group for group in self._groups.values() if group.sums]
 
     def reached_in_sum(self, free: Ints) -> list[GangGroup]:
-        """Return the groups for which enough is free; ``free`` is int64[r], summed over nodes."""
+        """Return the groups for which enough is free; ``free`` is int64[places], sums."""
         return self._by_sums.reached(free[None])
 
     def interested_in(self, news: Iterable[object]) -> list[GangGroup]:

@@ -31,6 +31,11 @@ class Watches(Generic[Owner]):
         """Return the number of watches."""
         return len(self._owners) - len(self._free)
 
+    @property
+    def places(self) -> set[int]:
+        """The places that somebody watches."""
+        return set(np.unique(self._places[self._thresholds < _NEVER]).tolist())
+
     def add(self, owner: Owner, place: int, threshold: int, priority: int = 0) -> int:
         """Watch the number at a place; return the number of the watch.
 
