@@ -33,8 +33,8 @@ def test_why_says_the_sentence_the_facts_and_the_remedy(waiting):
     assert lines[1] == waiting.wait_condition("6 members must start together")
     assert "members   6 needed, 6 exist, 0 bound, 0 running" in lines
     assert "pods like train-0: 4 of 6 fit now" in lines
-    assert "2 nodes: Insufficient cpu" in lines
-    assert any(line.startswith("hint      free or add room: node ") for line in lines)
+    assert "2 nodes: Insufficient cpu once 4 members are placed" in lines
+    assert any(line.startswith("hint      add nodes with ") for line in lines)
 
 
 def test_why_as_json_holds_the_same_facts(waiting):
@@ -49,7 +49,8 @@ def test_why_as_json_holds_the_same_facts(waiting):
     assert facts["members"]["waiting"] == 6
     (blocker,) = facts["blockers"]
     assert (blocker["pods"], blocker["fit"]) == (6, 4)
-    assert blocker["ruledOut"] == [{"message": "Insufficient cpu", "nodes": 2}]
+    message = "Insufficient cpu once 4 members are placed"
+    assert blocker["ruledOut"] == [{"message": message, "nodes": 2}]
     assert facts["schedulerLeads"] is True
 
 
