@@ -14,8 +14,6 @@ from quorate.core.model import policy
 from quorate.core.place.min_resources import EVERY_NODE, Nodes
 from quorate.core.room.room import Room
 
-_LARGEST = 2.0**62
-
 
 class SumPlaces:
     """Places of sums. A place that nobody watches is given to another sum."""
@@ -56,5 +54,5 @@ class SumPlaces:
         found = np.zeros(len(self._sums), np.int64)
         for place in watched:
             nodes, column = self._sums[place]
-            found[place] = min(nodes.in_sum(room)[column], _LARGEST)
+            found[place] = min(nodes.in_sum(room)[column], 2.0**62)
         return found

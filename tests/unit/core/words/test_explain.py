@@ -257,14 +257,6 @@ ROOM = {
         "the nodes that it may use have 11, 0 in use",
         "add nodes with 1 cpu, ask for less, or lower min",
     ),
-    "not enough room now": Case(
-        lambda w: (w.running("old", "n0", cpu=6), w.gang("job", 2, cpu=4)),
-        Reason.NOT_ENOUGH_ROOM,
-        "0/1 nodes are available: 1 Insufficient cpu. 2 members must start together and 0 fit: "
-        "needs 8 cpu; the nodes that it may use have 8, 2 free; "
-        "the rest is held by pod team/old (6)",
-        "free or add room: node n0 lacks 2 cpu, and 1 more member needs room too",
-    ),
     "held": Case(
         held_room,
         Reason.ROOM_HELD,
@@ -375,16 +367,3 @@ def test_the_sentence_of_an_ordinary_pod(more, reason, message):
     w.cycle()
     said = w.why(key("p@uid-p", "pod"))
     assert (said.reason, said.message) == (reason, message)
-
-
-def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count():
-    w = World()
-    w.node("n0", cpu=1, labels={"zone": "a"})
-    w.node("n1", cpu=9)
-    w.running("hub", "n0", labels={"app": "hub"})
-    w.gang("job", 2, spec=near(pods(app="hub")))
-    w.cycle()
-    assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM, "a node in zone a would help"
-    w.gang("own", 2, cpu=9, spec=near(pods(app="own")), labels={"app": "own"})
-    w.cycle()
-    assert w.why(key("own")).reason is not Reason.AWAITS_PODS

@@ -3,6 +3,7 @@
 import pytest
 
 from quorate.core.model.reasons import GangState, Reason
+from tests.unit.core.terms import near, pods
 from tests.unit.core.world import LABELS, World, key, pairs
 
 
@@ -111,3 +112,16 @@ def test_a_cluster_without_open_nodes_lacks_room_and_is_no_misconfiguration(node
     w.decide()
     assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM
     assert f"0/{nodes} nodes are available" in w.why(key("job")).message
+
+
+def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count():
+    w = World()
+    w.node("n0", cpu=1, labels={"zone": "a"})
+    w.node("n1", cpu=9)
+    w.running("hub", "n0", labels={"app": "hub"})
+    w.gang("job", 2, spec=near(pods(app="hub")))
+    w.cycle()
+    assert w.why(key("job")).reason is Reason.NOT_ENOUGH_ROOM, "a node in zone a would help"
+    w.gang("own", 2, cpu=9, spec=near(pods(app="own")), labels={"app": "own"})
+    w.cycle()
+    assert w.why(key("own")).reason is not Reason.AWAITS_PODS
