@@ -332,7 +332,7 @@ TERM_CHARS_MAX = 60
 """Characters of an expression that can never be met."""
 HOLDERS_NAMED_MAX = 3
 """Gangs and pods that hold the room that a gang lacks; the others are counted."""
-HOLDERS_PODS_MAX = 10_000
+HOLDERS_PODS_MAX = 5_000
 """Pods looked at for that, on the fullest nodes: 5 ms, once for all who lack the same."""
 NODES_NAMED_MAX = 3
 """Nodes that are to be uncordoned; the others are counted."""

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
 from quorate.core.cluster.arrays import Mask
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.nodes.encoding import PodClass, Resources
@@ -41,14 +39,17 @@ class Nodes(NamedTuple):
 
     def in_sum(self, room: Room) -> Sums:
         """Return float64[r]: what is free on them in sum."""
-        return room.in_sum(self.name, lambda: self._mask(room))
+        return room.in_sum(self.name, lambda: self.mask(room))
 
-    def _mask(self, room: Room) -> Mask:
+    def mask(self, room: Room) -> Mask:
+        """Return bool[n]: which nodes they are."""
         if not self.classes:
             alive = room.snapshot.alive
             return alive if self.by_labels else alive & ~room.snapshot.unschedulable
         passes = mask_of if self.by_labels else tolerated_by
-        found: Mask = np.any([passes(one, room) for one in self.classes], axis=0)
+        found = passes(self.classes[0], room)
+        for one in self.classes[1:]:
+            found = found | passes(one, room)
         return found
 
 

@@ -49,10 +49,15 @@ class SumPlaces:
         self._places[nodes.name, column] = place
         return place
 
-    def numbers(self, room: Room, watched: Collection[int]) -> Ints:
-        """Return int64[places]: the sums in this room; 0 where nobody watches."""
-        found = np.zeros(len(self._sums), np.int64)
+    def numbers(self, room: Room, watched: Collection[int], grown: Collection[int]) -> Ints:
+        """Return int64[places]: the sums in this room.
+
+        They are 0 where nobody watches, and where none of the ``grown`` rows is among the nodes:
+        what was too little is so still.
+        """
+        found, rows = np.zeros(len(self._sums), np.int64), sorted(grown)
         for place in watched:
             nodes, column = self._sums[place]
-            found[place] = min(nodes.in_sum(room)[column], 2.0**62)
+            if nodes.mask(room)[rows].any():
+                found[place] = min(nodes.in_sum(room)[column], 2.0**62)
         return found

@@ -97,7 +97,7 @@ class Waking:
         for group in blocked.interested_in(news):
             self._to_check[group] = None
         if grown:
-            self._wake_by_sums()
+            self._wake_by_sums(grown)
         totals = CycleTotals(blocked.slots, self._withheld, steps)
         checks = Steps(max(1, min(steps.left, policy.CHECK_STEPS_MAX)))
         self._check(totals, checks)
@@ -203,12 +203,12 @@ class Waking:
         self._queue.make_ready(key for key in short if key in self._cluster.gangs)
         self._places = SumPlaces()
 
-    def _wake_by_sums(self) -> None:
+    def _wake_by_sums(self, grown: set[int]) -> None:
         """Wake the gangs whose minResources are now free in sum over their nodes."""
         blocked = self._queue.blocked
         if not (blocked.looks_at_sums or self._objects):
             return
-        free = self._places.numbers(self._room, self._watched_places())
+        free = self._places.numbers(self._room, self._watched_places(), grown)
         for group in blocked.reached_in_sum(free):
             blocked.retry(group)
         gangs = self._cluster.gangs

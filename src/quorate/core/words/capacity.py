@@ -30,8 +30,10 @@ from quorate.core.words.counting import counted
 class Held(NamedTuple):
     """Amounts of a resource by the gang, or the pod of no gang, whose pods hold them."""
 
-    amounts: Mapping[GangKey, int]
-    is_cut: bool
+    amounts: tuple[tuple[GangKey, int], ...] = ()
+    """The largest first."""
+    in_all: int = 0
+    is_cut: bool = False
     """Whether there were more pods than are looked at: the fullest nodes come first."""
 
 
@@ -61,7 +63,7 @@ class Holdings:
             pods = self._cluster.pods_on(node.name) if node is not None else []
             left -= len(pods)
             if left < 0:
-                return Held(amounts, is_cut=True)
+                break
             for entry in pods:
                 amount = asked.get(entry.pod_class)
                 if amount is None:
@@ -69,7 +71,8 @@ class Holdings:
                     asked[entry.pod_class] = amount
                 if amount and entry.row == row:
                     amounts[_holder(entry)] += amount
-        return Held(amounts, is_cut=False)
+        largest = sorted(amounts.items(), key=lambda one: (-one[1], one[0]))
+        return Held(tuple(largest), sum(amounts.values()), left < 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +154,19 @@ class Lack:
 
     def _holders(self) -> str:
         """Name those who hold most, the largest first, and count the others."""
-        others = [(n, key) for key, n in self.held.amounts.items() if key != self.gang]
-        others.sort(key=lambda one: (-one[0], one[1]))
+        held = self.held
+        first_few = held.amounts[: policy.HOLDERS_NAMED_MAX + 1]
+        few = [one for one in first_few if one[0] != self.gang][: policy.HOLDERS_NAMED_MAX]
+        more = " or more" * held.is_cut
         named = [
-            f"{'pod' if key.is_single else 'gang'} {key} ({self._of(n)})"
-            for n, key in others[: policy.HOLDERS_NAMED_MAX]
+            f"{'pod' if key.is_single else 'gang'} {key} ({self._of(n)}{more})" for key, n in few
         ]
-        rest = [n for n, _ in others[policy.HOLDERS_NAMED_MAX :]]
-        if self.held.is_cut:
+        others = len(held.amounts) - len(few) - bool(self.own)
+        if held.is_cut:
             named.append("others")
-        elif rest:
-            named.append(f"{counted(len(rest), 'other')} ({self._of(sum(rest))})")
+        elif others > 0:
+            rest = held.in_all - self.own - sum(n for _, n in few)
+            named.append(f"{counted(others, 'other')} ({self._of(rest)})")
         if not named:
             return ""
         *first, last = named
@@ -216,7 +221,7 @@ def lack_of(
             own=int(own[ask.where, ask.column].sum()),
             free=_free(room, ask.column, ask.is_open),
             cordoned=_free(room, ask.column, ask.where & ~ask.is_open),
-            held=Held({}, is_cut=False),
+            held=Held(),
             members=whole,
             is_started=gang.started,
         )

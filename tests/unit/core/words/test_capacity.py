@@ -139,13 +139,25 @@ def test_three_holders_are_named_and_the_others_counted(gpus, holders):
     assert message.endswith(f"; the rest is held by {holders}")
 
 
+def test_its_own_members_are_no_holders_among_others():
+    w = world(gpu_nodes=2)
+    gang = w.gang("job", 1, pods=2, gpu=6, cpu=0)
+    w.running("old", "gpu-1", gpu=4)
+    w.running("new", "gpu-1", gpu=1)
+    w.cycle()
+    assert w.why(gang).message.endswith(
+        f"0 of 1 more member fits: needs 6 {GPU}; the nodes that it may use have 16, 5 free, 6 in "
+        "use by its own members; the rest is held by pod team/old (4) and pod team/new (1)"
+    )
+
+
 @pytest.mark.parametrize(
     ("most", "holders"),
     [
         (4, "pod team/p0 (5) and pod team/p1 (1)"),
         (3, "pod team/p0 (5) and pod team/p1 (1)"),
-        (2, "pod team/p0 (5) and others"),
-        (1, "pod team/p0 (5) and others"),
+        (2, "pod team/p0 (5 or more) and others"),
+        (1, "pod team/p0 (5 or more) and others"),
         (0, "others"),
     ],
 )
