@@ -227,11 +227,8 @@ TESTED = {
     + "words/test_owner_words.py::test_so_many_owners_are_named_and_of_more_the_sum_is",
     "NAME_CHARS_MAX": IN_WORLDS,
     "TERM_CHARS_MAX": IN_WORLDS,
-    "HOLDERS_NAMED_MAX": CAPACITY + "test_three_holders_are_named_and_the_others_counted",
+    "LISTED_MAX": CAPACITY + "test_three_holders_are_named_and_the_others_counted",
     "HOLDERS_PODS_MAX": CAPACITY + "test_of_many_pods_those_on_the_fullest_nodes_are_looked_at",
-    "NODES_NAMED_MAX": CAPACITY
-    + "test_no_more_nodes_than_needed_are_to_be_uncordoned_and_three_are_named",
-    "RENEW_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
     "PODS_RENEWED_PER_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
     "RENEWED_AT_ONCE_MAX": TELLING
     + "test_a_cordon_is_told_to_all_that_wait_within_tens_of_seconds",

@@ -142,8 +142,7 @@ nodes. Further ones wait until one has ended."""
 EXPLAIN_STEPS_MAX = 2_000
 """So many steps go into the question whether a gang would fit when it is explained."""
 EXPLAINED_CLASSES_MAX = 64
-"""Of a gang with more classes of pods so many are looked at when it is explained: at 5,000 nodes
-each takes half a millisecond. The message says how many pods these are."""
+"""Classes of a gang that are explained, each in 1 ms at 5,000 nodes; the message says how many."""
 SEARCH_STEPS_MIN = 600
 """A joint search that is gone on with in a turn has so many steps at least, so that it ends."""
 
@@ -168,8 +167,7 @@ PRIORITIES_WATCHED_MAX = 16
 """Of so many priorities it is kept what their pods could have by preemption; likewise for what is
 reserved or promised at them. What further ones could have is estimated, never too low."""
 EXPLAINED_PER_TURN_MAX = 200
-"""So many blocked gangs are given out in one decision to be explained again, when the words of all
-are different since the nodes are."""
+"""So many blocked gangs are given out in one decision to be explained again: nodes are others."""
 EXPLAINED_AGAIN_S = 0.1
 """So long after it the next of them follow."""
 
@@ -305,10 +303,8 @@ PODS_PER_S = 200
 """A large gang that keeps changing is looked at less often: each of its pods may have to hear."""
 AGAIN_S = 30.0
 """So long after it was said, a reason is said again with other counts."""
-RENEW_S = 1.0
-"""One gang after the other is told anew how the nodes stand, while pods on them come and go."""
 PODS_RENEWED_PER_S = 10
-"""Or more slowly, by their pods: each of them may hear other counts, once in ``AGAIN_S``."""
+"""Pods of gangs that are told anew how the nodes stand, while pods on these come and go."""
 RENEWED_AT_ONCE_MAX = 20
 """So many at once where nodes are cordoned, or have other taints or labels."""
 AFTER_LOSS_S = 10.0
@@ -330,18 +326,15 @@ NAME_CHARS_MAX = 60
 """Characters of a name of a gate or a task."""
 TERM_CHARS_MAX = 60
 """Characters of an expression that can never be met."""
-HOLDERS_NAMED_MAX = 3
-"""Gangs and pods that hold the room that a gang lacks; the others are counted."""
+LISTED_MAX = 3
+"""Those who hold the room that a gang lacks, nodes to uncordon; the others are counted."""
 HOLDERS_PODS_MAX = 5_000
 """Pods looked at for that, on the fullest nodes: 5 ms, once for all who lack the same."""
-NODES_NAMED_MAX = 3
-"""Nodes that are to be uncordoned; the others are counted."""
-
-SUM_PLACES_MAX = 32
-"""Sums of room that gangs with minResources wait for; more gangs wait for that of all nodes."""
 
 # How many are looked at one by one, how many at once, and how many that are stale are kept.
 
+SUM_PLACES_MAX = 32
+"""Sums of room that gangs with minResources wait for; more gangs wait for that of all nodes."""
 ANSWERS_UNUSED_FEW = 64
 """So many classes may be given back before answers that no class needs are looked for."""
 ROOM_ROWS_FEW = 4

@@ -75,7 +75,7 @@ class QuietGangs:
         """Return gangs to explain because the nodes have another version than they were told of.
 
         The gang that was told longest ago comes first. Where only pods came or went on the nodes,
-        one gang is returned, and the next one after ``policy.RENEW_S``, or later if it has many
+        one gang is returned, and the next one after ``policy.PATIENCE_S``, or later if it has many
         pods: each of them may have to hear.
         """
         told = islice(self._told_of.items(), policy.RENEWED_AT_ONCE_MAX)
@@ -84,7 +84,7 @@ class QuietGangs:
             found = [key for key, known in islice(self._told_of.items(), 1) if known != version]
             pods = sum(len(gangs[key].members) for key in found if key in gangs)
             if found:
-                pace_s = max(policy.RENEW_S, pods / policy.PODS_RENEWED_PER_S)
+                pace_s = max(policy.PATIENCE_S, pods / policy.PODS_RENEWED_PER_S)
                 self._renewed_until_s = now_s + pace_s
         for key in found:
             self.note_told(key, version)

@@ -155,8 +155,8 @@ class Lack:
     def _holders(self) -> str:
         """Name those who hold most, the largest first, and count the others."""
         held = self.held
-        first_few = held.amounts[: policy.HOLDERS_NAMED_MAX + 1]
-        few = [one for one in first_few if one[0] != self.gang][: policy.HOLDERS_NAMED_MAX]
+        first_few = held.amounts[: policy.LISTED_MAX + 1]
+        few = [one for one in first_few if one[0] != self.gang][: policy.LISTED_MAX]
         more = " or more" * held.is_cut
         named = [
             f"{'pod' if key.is_single else 'gang'} {key} ({self._of(n)}{more})" for key, n in few

@@ -166,7 +166,7 @@ def nodes_to_uncordon(demand: Demand, room: Room, packing: Packing) -> list[str]
 
 def uncordon_words(nodes: Sequence[str]) -> str:
     """Say which nodes are to be uncordoned."""
-    named = list(nodes[: policy.NODES_NAMED_MAX])
+    named = list(nodes[: policy.LISTED_MAX])
     if others := len(nodes) - len(named):
         return f"uncordon {', '.join(named)} and {counted(others, 'more node')}"
     *first, last = named

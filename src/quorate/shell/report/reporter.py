@@ -16,7 +16,7 @@ from urllib.parse import quote
 from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.model import GangKey, Pod, PodSpec
 from quorate.core.model.plan import Preemption, Victim
-from quorate.core.model.policy import RENEW_S
+from quorate.core.model.policy import PATIENCE_S
 from quorate.core.model.reasons import Explanation
 from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
@@ -160,7 +160,7 @@ class Reporter:
         while True:
             if not (self._telling.quiet_gangs or self._telling):
                 self._touch_news.clear()
-                pace_s = RENEW_S if self._telling.quiet_gangs.has_told_of_nodes else None
+                pace_s = PATIENCE_S if self._telling.quiet_gangs.has_told_of_nodes else None
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._touch_news.wait(), pace_s)
             await asyncio.sleep(_TICK_S)

@@ -357,7 +357,7 @@ def test_words_are_renewed_one_gang_after_the_other_at_a_pace(told, pods):
     while len(at_s) < 4 and told.now_s < began_s + 100:
         told.now_s += 0.1
         at_s += [told.now_s for _ in quiet.outdated(gangs, version, told.now_s)]
-    pace_s = max(policy.RENEW_S, pods / policy.PODS_RENEWED_PER_S)
+    pace_s = max(policy.PATIENCE_S, pods / policy.PODS_RENEWED_PER_S)
     assert [b - a for a, b in pairwise(at_s)] == pytest.approx([pace_s] * 3, abs=0.15)
     told.now_s += 100
     assert quiet.outdated(gangs, version, told.now_s) == []
