@@ -230,8 +230,6 @@ TESTED = {
     "LISTED_MAX": CAPACITY + "test_three_holders_are_named_and_the_others_counted",
     "HOLDERS_PODS_MAX": CAPACITY + "test_of_many_pods_those_on_the_fullest_nodes_are_looked_at",
     "PODS_RENEWED_PER_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
-    "RENEWED_AT_ONCE_MAX": TELLING
-    + "test_a_cordon_is_told_to_all_that_wait_within_tens_of_seconds",
     "SUM_PLACES_MAX": CORE + "gangs/test_min_resources.py::"
     "test_each_gang_is_woken_by_the_room_that_its_own_members_may_use",
     "QUEUE_LOOKS_PER_STEP": IN_WORLDS,

@@ -305,8 +305,6 @@ AGAIN_S = 30.0
 """So long after it was said, a reason is said again with other counts."""
 PODS_RENEWED_PER_S = 10
 """Pods of gangs that are told anew how the nodes stand, while pods on these come and go."""
-RENEWED_AT_ONCE_MAX = 20
-"""So many at once where nodes are cordoned, or have other taints or labels."""
 AFTER_LOSS_S = 10.0
 """So long after it was lost on its way, it is said again."""
 CHANGES_AT_ONCE_MAX = 4

@@ -69,16 +69,16 @@ class QuietGangs:
         if version is not None:
             self._told_of[key] = version
 
-    def outdated(
+    def renew(
         self, gangs: Mapping[GangKey, GangEntry], version: NodesVersion, now_s: float
-    ) -> list[GangKey]:
-        """Return gangs to explain because the nodes have another version than they were told of.
+    ) -> None:
+        """Have gangs explained because the nodes have another version than they were told of.
 
-        The gang that was told longest ago comes first. Where only pods came or went on the nodes,
-        one gang is returned, and the next one after ``policy.PATIENCE_S``, or later if it has many
-        pods: each of them may have to hear.
+        The gang that was told longest ago comes first. Where only pods came or went on the nodes it
+        is one gang, and the next one after ``policy.PATIENCE_S``, or later if it has many pods:
+        each of them may have to hear.
         """
-        told = islice(self._told_of.items(), policy.RENEWED_AT_ONCE_MAX)
+        told = islice(self._told_of.items(), policy.EXPLAINED_PER_TURN_MAX)
         found = [key for key, known in told if known.attributes != version.attributes]
         if not found and now_s >= self._renewed_until_s:
             found = [key for key, known in islice(self._told_of.items(), 1) if known != version]
@@ -88,7 +88,7 @@ class QuietGangs:
                 self._renewed_until_s = now_s + pace_s
         for key in found:
             self.note_told(key, version)
-        return found
+            self.explain_at(key, now_s)
 
     # All of them
 

@@ -170,8 +170,8 @@ class Reporter:
     def _tick(self) -> None:
         gangs, now_s = self._scheduler.cluster.gangs, self._clock.monotonic_s()
         quiet = self._telling.quiet_gangs
+        quiet.renew(gangs, self._scheduler.cluster.nodes.version, now_s)
         due = quiet.due(gangs, now_s, _GANGS_PER_TICK)
-        due += quiet.outdated(gangs, self._scheduler.cluster.nodes.version, now_s)
         if due:
             self._report(due)
         self._send(now_s)
