@@ -100,11 +100,11 @@ PLANTED = {
     in_core.label_news_wake_nobody: by_worlds(
         "missed wake-up", themes=("rules", "tied", "nodes"), first=229
     ),
-    in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1031),
-    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1087),
+    in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1007),
+    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1259),
     in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1040),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
-        TWICE, first=66, themes=("devices",)
+        TWICE, first=393, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),
