@@ -273,7 +273,7 @@ class App:
         await self._binder.close()
         if self._leadership.leads:
             await self._reporter.writes.flush(_FLUSH_S)
-        self._queues.keep(is_served=False)
+        self._queues.keep(0)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -346,7 +346,7 @@ class App:
             log.info("synced", nodes=nodes, pods=pods, gangs=len(cluster.gangs))
             if self.owns_memory:
                 freeze_memory()
-        self._queues.keep(is_served=bool(WITH_QUEUES & self._feed.served))
+        self._queues.keep(max(self._feed.served.get(one, 0) for one in WITH_QUEUES))
         if cluster.waiting > self._waiting_before:  # a gang arrives: its binds will come at once
             gangs = (cluster.gangs[key] for key in cluster.touched if key in cluster.gangs)
             self._binds.warm(max((gang.waits for gang in gangs), default=0))

@@ -32,16 +32,19 @@ class VolcanoQueues:
         self._client = client
         self._is_ours = is_ours
         self._making: asyncio.Task[None] | None = None
+        self._served = 0
 
-    def keep(self, *, is_served: bool) -> None:
-        """Create them in the background, once. If the API is gone, forget that they exist."""
-        if not self._is_ours:
+    def keep(self, served: int) -> None:
+        """Create them in the background, once for each value of ``served``; 0: the API is gone.
+
+        Who makes its definitions anew has removed the queues: see ``Feed.served``.
+        """
+        if not self._is_ours or served == self._served:
             return
-        if is_served and self._making is None:
-            self._making = asyncio.create_task(_ensure(self._client))
-        elif not is_served and self._making is not None:
+        self._served = served
+        if self._making is not None:
             self._making.cancel()
-            self._making = None
+        self._making = asyncio.create_task(_ensure(self._client)) if served else None
 
 
 async def _ensure(client: Writer) -> None:

@@ -7,6 +7,7 @@ logged, and gone for the core, while everything else goes on.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -95,8 +96,12 @@ class Feed:
         """Parts of each gang's newest object: those from which its status is made."""
         self.quarantined: dict[tuple[str, str], str] = {}
         """Why an object cannot be read, by kind and name."""
-        self.served: set[str] = set()
-        """The dialects whose objects the API server serves."""
+        self.served: dict[str, int] = {}
+        """Dialects whose objects the API server serves, each with a number of its newest list.
+
+        Another list may be that of a definition that was made anew.
+        """
+        self._numbers = itertools.count(1)
         self.unavailable: dict[str, Unavailable] = {}
         """Kinds that are left out for now, by path: why, and what to do."""
         self._settled: set[str] = set()
@@ -222,8 +227,9 @@ class Feed:
             if kind.resource is PODS or who.full_name not in listing.unreadable:
                 self._is_gone(kind, who)
         self._settled.add(kind.path)
+        was_there = kind.path not in self.unavailable
         self._restored(kind)
-        if kind.dialect and kind.dialect not in self.served:
+        if kind.dialect and was_there:
             self._report_served(kind, None)
 
     def _failing(self, kind: WatchedKind, event: Failing) -> None:
@@ -259,7 +265,10 @@ class Feed:
         if not kind.dialect:
             self._on_change(KindServed(kind.struct, problem, hint))
             return
-        (self.served.discard if why else self.served.add)(kind.dialect)
+        if why:
+            self.served.pop(kind.dialect, None)
+        else:
+            self.served[kind.dialect] = next(self._numbers)
         self._on_change(DialectServed(kind.dialect, why is None, problem, hint))
 
     def _absent(self, kind: WatchedKind, versions: tuple[str, ...] = ()) -> None:
@@ -271,7 +280,7 @@ class Feed:
         self._settled.add(kind.path)
         if kind.dialect:
             self.unavailable.pop(kind.path, None)
-            self.served.discard(kind.dialect)
+            self.served.pop(kind.dialect, None)
             self._on_change(DialectServed(kind.dialect, served=False))
         elif kind.optional:
             self._lose(kind, not_served(kind.resource, versions))

@@ -224,6 +224,18 @@ def test_gangs_objects_that_cannot_be_listed_are_told_of_by_dialect():
     assert "x-k8s" in feed.served
 
 
+def test_each_list_of_a_dialect_is_told():
+    """Its definition may have been made anew meanwhile: what stood beside it has to be, too."""
+    feed, told, tell = started(PODGROUPS)
+    numbers = []
+    for _ in range(2):
+        for event in whole_list():
+            tell(PODGROUPS, event)
+        numbers.append(feed.served["x-k8s"])
+    assert numbers[0] != numbers[1]
+    assert told == [DialectServed("x-k8s", served=True)] * 2
+
+
 def test_a_kind_that_was_known_is_used_for_a_minute_though_its_watch_fails():
     feed, told, tell = started()
     tell(CLAIMS, Failing(FORBIDDEN, 20, 59.0))
