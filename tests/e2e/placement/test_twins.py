@@ -94,6 +94,7 @@ FOLLOWED_BY = {
     "immediate-claim": "its class twin-immediate binds at once",
     "classless-claim": "its spec.storageClassName absent does not exist",
     "no-device-class": "spec.devices.requests[0].exactly.deviceClassName of ResourceClaim",
+    "no-such-topology": "spec.topologySpreadConstraints[0].topologyKey is rack, a label that no",
 }
 """Where quorate's sentence goes on with the object and the field to mend."""
 
@@ -187,9 +188,10 @@ def test_twins_that_wait_hear_the_same_sentence(twins):
         assert (kube["type"], kube["action"]) == (mine["type"], mine["action"])
         assert (kube["note"], mine["note"]) == (theirs["message"], ours["message"])
         more = FOLLOWED_BY.get(name, "")
-        sentence, _, rest = ours["message"].partition(" (" if more else "\0")
-        wanted = REASONS.get(name, "Unschedulable"), theirs["message"], True
-        if (ours["reason"], sentence, more in rest) != wanted:
+        wanted = REASONS.get(name, "Unschedulable"), theirs["message"]
+        rest = ours["message"].removeprefix(wanted[1])
+        is_right = (rest.startswith(" (") and more in rest) if more else rest == ""
+        if ours["reason"] != wanted[0] or not is_right:
             different[name] = wanted, (ours["reason"], ours["message"])
     for name, (wanted, got) in different.items():
         print(f"{name}\n  kube-scheduler {wanted}\n  quorate        {got}")

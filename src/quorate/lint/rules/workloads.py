@@ -176,9 +176,7 @@ def _lower_min(gang: Gang, count: int) -> str:
     field = min_place(gang)[1]
     if gang.promise is not None and field != MIN_AVAILABLE:
         return f"set {path_text(MIN_AVAILABLE)} to {count}"
-    lower = f"lower {path_text(field)} to {count}"
-    if (
-        gang.group is None and gang.promise is None
-    ):  # labels: the scheduler holds members that differ
-        lower = f'lower {path_text(field)} to "{count}"{in_all_templates(gang)}'
-    return f"{lower}, or let all be made at once"
+    value = str(count)
+    if gang.group is None and gang.promise is None:  # labels: members that differ are held
+        value = f'"{count}"{in_all_templates(gang)}'
+    return f"lower {path_text(field)} to {value}, or let all be made at once"
