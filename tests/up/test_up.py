@@ -20,6 +20,7 @@ from tools.embedded import Embedded
 from tools.testing import HANGS_S, wait_for
 
 UP = [sys.executable, "-m", "quorate.cli", "up"]
+PODS = "/api/v1/namespaces/default/pods"
 
 
 def up(*args: str) -> subprocess.CompletedProcess:
@@ -318,16 +319,15 @@ def test_quorate_schedules_in_it_and_pods_run(tmp_path):
             "pod-group.scheduling.sigs.k8s.io/name": "g",
             "pod-group.scheduling.sigs.k8s.io/min-available": "3",
         }
-        path = "/api/v1/namespaces/default/pods"
 
         def create(index: int) -> None:
-            cluster.api("POST", path, objects.pod(f"g-{index}", labels=labels, requests=None))
+            cluster.api("POST", PODS, objects.pod(f"g-{index}", labels=labels, requests=None))
 
         def phases() -> list[str]:
-            return [pod["status"]["phase"] for pod in cluster.api("GET", path)["items"]]
+            return [pod["status"]["phase"] for pod in cluster.api("GET", PODS)["items"]]
 
         def told() -> list[str]:
-            statuses = [pod["status"] for pod in cluster.api("GET", path)["items"]]
+            statuses = [pod["status"] for pod in cluster.api("GET", PODS)["items"]]
             return [one["type"] for status in statuses for one in status.get("conditions", [])]
 
         create(0)
@@ -359,17 +359,21 @@ def configured(tmp_path: Path, line: str) -> tuple[str, str]:
     return ("--config", str(tmp_path / "config.yaml"))
 
 
+def starts(cluster: Embedded, name: str) -> None:
+    """Create a pod for quorate, which runs when this returns."""
+    cluster.api("POST", PODS, objects.pod(name, requests=None))
+    path = f"{PODS}/{name}"
+    wait_for(lambda: cluster.api("GET", path)["status"]["phase"] == "Running", f"{name} runs")
+
+
 def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
     """The whole cluster ended with a traceback when the scheduler's account was deleted."""
     extra = configured(tmp_path, "leaderElection: {renewDeadlineSeconds: 3}")
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
+        starts(cluster, "first")  # so it leads
         cluster.api("DELETE", "/api/v1/namespaces/quorate-system")
         wait_for(lambda: "starts anew" in cluster.log_file.read_text(), "it lost its lease")
-        path = "/api/v1/namespaces/default/pods"
-        cluster.api("POST", path, objects.pod("later", requests=None))
-        wait_for(
-            lambda: cluster.api("GET", f"{path}/later")["status"]["phase"] == "Running", "it runs"
-        )
+        starts(cluster, "later")
         assert "Traceback" not in cluster.log_file.read_text()
 
 
@@ -377,14 +381,10 @@ def test_the_cluster_outlives_its_scheduler_which_starts_anew(tmp_path):
 def test_a_configuration_that_says_so_leaves_pods_that_name_no_scheduler_alone(tmp_path):
     extra = configured(tmp_path, "schedulerNames: [quorate]")
     with Embedded.start(tmp_path / "up", scheduler=True, nodes=2, extra=extra) as cluster:
-        path = "/api/v1/namespaces/default/pods"
-        for name, scheduler in (("other", "default-scheduler"), ("ours", "quorate")):
-            cluster.api("POST", path, objects.pod(name, scheduler=scheduler, requests=None))
-        wait_for(
-            lambda: cluster.api("GET", f"{path}/ours")["status"]["phase"] == "Running",
-            "ours runs",
-        )
-        assert "nodeName" not in cluster.api("GET", f"{path}/other")["spec"]
+        other = objects.pod("other", scheduler="default-scheduler", requests=None)
+        cluster.api("POST", PODS, other)
+        starts(cluster, "ours")
+        assert "nodeName" not in cluster.api("GET", f"{PODS}/other")["spec"]
 
 
 def test_without_its_extra_it_says_what_to_install():
