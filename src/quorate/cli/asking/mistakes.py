@@ -223,5 +223,5 @@ def _names(names: Iterable[str]) -> str:
 
 def _owner(entries: Iterable[PodEntry]) -> str:
     pods = [entry.pod for entry in entries]
-    owners = {f"{pod.owner.kind} {pod.owner.name}" for pod in pods if pod.owner}
+    owners = {pod.owner.title for pod in pods if pod.owner}
     return owners.pop() if len(owners) == 1 else f"pods such as {min(pod.name for pod in pods)}"

@@ -67,7 +67,7 @@ def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]
         pod = entry.pod
         state = pod.phase if entry.node else entry.where.name.lower()
         where = f" on {entry.node}" if entry.node else ""
-        owner = f", of {pod.owner.kind} {pod.owner.name}" if pod.owner else ""
+        owner = f", of {pod.owner.title}" if pod.owner else ""
         yield f"  pod       {pod.name}: {state}{where} ({pod.scheduler}{owner})"
     if len(entries) > _PODS_MAX:
         yield f"  pods      {len(entries) - _PODS_MAX} more"

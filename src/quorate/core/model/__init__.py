@@ -156,6 +156,11 @@ class Owner(NamedTuple):
     kind: str
     name: str
 
+    @property
+    def title(self) -> str:
+        """The owner as a sentence names it: "Job train"."""
+        return f"{self.kind} {self.name}"
+
 
 class Meant(NamedTuple):
     """A gang that a pod was meant for, and does not belong to; ``words`` say where it is named.

@@ -193,7 +193,7 @@ def diagnose(
     )
     if is_cut or diagnosis.fits or not causes.are_of_room:
         return diagnosis
-    usable = {pod_class: usable_by(pod_class, room) for pod_class in members}
+    usable = {pod_class: causes.usable_by(pod_class) for pod_class in members}
     first = next(iter(causes.blockers))
     is_single = gang.key.is_single  # it has kube-scheduler's message alone
     return replace(
@@ -211,6 +211,7 @@ class _Causes:
         "_cluster",
         "_members",
         "_room",
+        "_usable",
         "awaits_pods",
         "blockers",
         "claim_problem",
@@ -222,6 +223,7 @@ class _Causes:
 
     def __init__(self, members: Members, room: Room, cluster: Cluster) -> None:
         self._members, self._room, self._cluster = members, room, cluster
+        self._usable: dict[PodClass, Mask] = {}
         self.blockers: dict[PodClass, Blocker] = {}
         self.no_node_matches: Blocker | None = None
         self.too_large: tuple[Blocker, str] | None = None
@@ -237,6 +239,12 @@ class _Causes:
         is_other = any((*others, self.no_node_matches, self.too_large))
         return bool(self.blockers) and not is_other
 
+    def usable_by(self, pod_class: PodClass) -> Mask:
+        """Return bool[n]: nodes that the class may use by their attributes, cordoned ones too."""
+        if pod_class not in self._usable:
+            self._usable[pod_class] = usable_by(pod_class, self._room)
+        return self._usable[pod_class]
+
     def note(
         self, pod_class: PodClass, counts: tuple[int, int, int], after: Room, placed: int
     ) -> None:
@@ -249,7 +257,7 @@ class _Causes:
         found = _nodes_by_reason(pod_class, room, after, placed, self._cluster)
         messages = [one.message for one in found]
         fix, never = hint(pod, self._cluster), impossible_field(pod_class.spec)
-        key, usable = unknown_key(pod_class, room), usable_by(pod_class, room)
+        key, usable = unknown_key(pod_class, room), self.usable_by(pod_class)
         blocker = self.blockers[pod_class] = Blocker(
             pod=pod.name,
             pods=count,

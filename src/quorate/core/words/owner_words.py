@@ -26,20 +26,11 @@ class Maker(NamedTuple):
     owner: Owner | None
     facts: OwnerFacts | None
 
-    @property
-    def title(self) -> str:
-        """The owner as a sentence names it."""
-        return f"{self.owner.kind} {self.owner.name}" if self.owner else "nobody"
-
 
 class _Known(NamedTuple):
     owner: Owner
     facts: OwnerFacts
     makes: int
-
-    @property
-    def title(self) -> str:
-        return f"{self.owner.kind} {self.owner.name}"
 
     @property
     def is_suspended(self) -> bool:
@@ -51,14 +42,15 @@ class _Known(NamedTuple):
 
     @property
     def words(self) -> str:
+        title = self.owner.title
         if self.is_suspended:
-            return f"{self.title} is suspended"
+            return f"{title} is suspended"
         if self.is_in_order:
-            return f"{self.title} makes its {self.makes} pods one after another"
+            return f"{title} makes its {self.makes} pods one after another"
         if self.facts.refused:
             refused = f"the API server refuses the others: {self.facts.refused}"
-            return f"{self.title} makes {self.makes}, and {refused}"
-        return f"{self.title} makes {self.makes}"
+            return f"{title} makes {self.makes}, and {refused}"
+        return f"{title} makes {self.makes}"
 
 
 def makers_of(gang: GangEntry, owners: Owners) -> list[Maker]:
@@ -81,12 +73,13 @@ def maker_hint(namespace: str, makers: Sequence[Maker], exist: int, needed: int)
     """Return what has to be done so that a gang gets the members that it lacks."""
     known = _known(makers)
     if not known:
-        if len(makers) == 1 and makers[0].owner is not None:
-            return f"{makers[0].title} has to make the others"
+        owner = makers[0].owner if len(makers) == 1 else None
+        if owner is not None:
+            return f"{owner.title} has to make the others"
         return f"create the other {needed - exist}, or lower min"
     total = sum(one.makes for one in known)
-    steps = [f"resume {one.title} (spec.suspend: false)" for one in known if one.is_suspended]
-    ordered = [one.title for one in known if one.is_in_order]
+    steps = [f"resume {one.owner.title} (spec.suspend: false)" for one in known if one.is_suspended]
+    ordered = [one.owner.title for one in known if one.is_in_order]
     steps += [f"make {one} anew with podManagementPolicy: Parallel" for one in ordered]
     least = "" if steps else f", or lower min to {total}" if total else ""
     if any(one.facts.refused for one in known):
@@ -124,14 +117,14 @@ def _more(namespace: str, known: list[_Known], lacking: int, needed: int) -> str
         to = f"scale {owner.kind.lower()} {owner.name} --replicas={needed}"
         return f"kubectl -n {namespace} {to}"
     if facts.completions is None or facts.completions >= needed:
-        return f"set parallelism of {one.title} to {needed}"
-    return f"make {one.title} anew with parallelism and completions of {needed}"
+        return f"set parallelism of {owner.title} to {needed}"
+    return f"make {owner.title} anew with parallelism and completions of {needed}"
 
 
 def _wait(namespace: str, known: list[_Known]) -> str:
     """Return whom to wait for, where enough pods are to be made and nothing is known to refuse."""
     if len(known) > 1:
         return "wait for them to make the others; kubectl describe says what keeps each from it"
-    owner, title = known[0].owner, known[0].title
+    owner = known[0].owner
     of = f"kubectl -n {namespace} describe {owner.kind.lower()} {owner.name}"
-    return f"wait for {title} to make the others; {of} says what keeps it from that"
+    return f"wait for {owner.title} to make the others; {of} says what keeps it from that"

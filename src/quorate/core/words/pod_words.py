@@ -84,11 +84,10 @@ def held_pod_words(gang: GangEntry, cluster: Cluster) -> tuple[str, str]:
     owner = next((one for one in gang.owners if one), None)
     if facts is None or owner is None:
         return "", ""
-    who = f"{owner.kind} {owner.name}"
     if facts.meant is not None:
-        return f"{facts.meant.words}; {facts.remedy}", f"fix the template of {who}"
+        return f"{facts.meant.words}; {facts.remedy}", f"fix the template of {owner.title}"
     lacks = min(cluster.owners.lacking.of(gang.key.namespace))
-    return f"it is asked whether {who} names a gang: {lacks.name} lacks members", ""
+    return f"it is asked whether {owner.title} names a gang: {lacks.name} lacks members", ""
 
 
 def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:
