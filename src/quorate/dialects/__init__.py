@@ -93,13 +93,12 @@ def _two_dialects(
 def _without_gang(facts: PodFacts) -> Resolution:
     warning = _warning(facts)
     if found := near_misses.find(facts):
-        meant, remedy = found
         return Resolution(
             None,
             warning,
-            defect=f"{meant.words}; {remedy}",
+            defect=f"{found.meant.words}; {found.remedy}",
             defect_reason=Reason.UNKNOWN_GANG_LABEL.value,
-            meant=meant,
+            meant=found.meant,
         )
     return Resolution(None, warning) if warning else ORDINARY
 

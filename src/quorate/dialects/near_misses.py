@@ -8,7 +8,7 @@ Called by ``dialects.resolve``, and where owners are read. See ADR 32.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from quorate.core.model import GangKey, Meant
 from quorate.core.words.plain_text import plain
@@ -42,19 +42,27 @@ _OTHERS = (_KOORDINATORS, "kueue.x-k8s.io", "run.ai", "kai.scheduler", "yunikorn
 """Domains of schedulers with gangs of their own: their names are meant for them."""
 
 
-def find(facts: PodFacts) -> tuple[Meant, str] | None:
-    """Return the gang that a pod of no gang names in vain, and what to write instead."""
+class Astray(NamedTuple):
+    """A key that names a gang where nobody reads it, and what to write instead."""
+
+    key: PodKey
+    meant: Meant
+    remedy: str
+
+
+def find(facts: PodFacts) -> Astray | None:
+    """Return where a pod of no gang names one in vain."""
     found = _suspect("label", facts.labels) or _suspect("annotation", facts.annotations)
     if found is None:
         return None
     key, dialect = found
-    return _meant_in(key, dialect, key.value(facts) or "", facts.namespace)
+    return _astray(key, dialect, key.value(facts) or "", facts.namespace)
 
 
 def of_owner(
     owner: str, namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]
-) -> tuple[Meant, str] | None:
-    """Return the gang that the owner of pods names where the pods' template should.
+) -> Astray | None:
+    """Return where the owner of pods names the gang that the pods' template should.
 
     Only keys that are a gang's name for sure count: what merely looks like one is the owner's own
     business. ``owner`` is how a sentence names it.
@@ -62,15 +70,15 @@ def of_owner(
     facts = PodFacts(namespace, "", labels, annotations)
     for key, dialect in _NAMING.items():
         if name := key.value(facts):
-            meant, remedy = _meant_in(key, dialect, name, namespace, f" of {owner}")
-            return meant, f"{remedy} in its pod template"
+            found = _astray(key, dialect, name, namespace, f" of {owner}")
+            return found._replace(remedy=f"{found.remedy} in its pod template")
     return None
 
 
 def is_of_another_scheduler(facts: PodFacts) -> bool:
     """Whether a pod names its gang as another scheduler reads it: right under its schedulerName."""
-    found = _suspect("label", facts.labels) or _suspect("annotation", facts.annotations)
-    return found is not None and _is_koordinators(found[0])
+    found = find(facts)
+    return found is not None and _is_koordinators(found.key)
 
 
 def remedy(dialect: Dialect, name: str) -> str:
@@ -79,15 +87,12 @@ def remedy(dialect: Dialect, name: str) -> str:
     return f"{dialect.member_key}: {plain(name, 253)}{beside}"
 
 
-def _meant_in(
-    key: PodKey, dialect: Dialect, name: str, namespace: str, of: str = ""
-) -> tuple[Meant, str]:
-    """Return the gang that was meant by a key that is not read there, and what to write instead."""
+def _astray(key: PodKey, dialect: Dialect, name: str, namespace: str, of: str = "") -> Astray:
     why = "Koordinator's, and quorate does not read it"
     if not _is_koordinators(key):
         why = "read by no scheduler"
     meant = Meant(GangKey(namespace, dialect.name, name), f"{key}{of} is {why}")
-    return meant, f"use {remedy(dialect, name)}"
+    return Astray(key, meant, f"use {remedy(dialect, name)}")
 
 
 def _is_koordinators(key: PodKey) -> bool:

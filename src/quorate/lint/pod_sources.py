@@ -231,7 +231,5 @@ def _misplaced(found: KubeObject, path: Path, namespace: str) -> Misplaced | Non
         meta = mapping(mapping(value_at(found.value, path[:end])).get("metadata"))
         pairs = read_pairs(meta.get("labels")), read_pairs(meta.get("annotations"))
         if said := of_owner(found.subject.short, namespace, *pairs):
-            meant, remedy = said
-            place, key = meant.words.split()[:2]
-            return Misplaced(meant, (*path[:end], "metadata", f"{place}s", key), remedy)
+            return Misplaced(said.meant, (*path[:end], *said.key.path), said.remedy)
     return None

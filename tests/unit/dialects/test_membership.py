@@ -166,7 +166,7 @@ def test_a_gang_that_is_named_on_the_owner_of_the_pods_is_meant_for_its_pods(
     labels, annotations, place, use
 ):
     """The label on the Job, where the template should have it."""
-    meant, remedy = near_misses.of_owner("Job d", "team-a", labels, annotations)
+    _, meant, remedy = near_misses.of_owner("Job d", "team-a", labels, annotations)
     assert meant.gang.name == "pg1"
     assert meant.words.startswith(place)
     assert "of Job d is" in meant.words

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from quorate.core.model import GangKey, Meant, Owner
+from quorate.core.model import GangKey, Owner
 from quorate.core.model.changes import Brake, OwnerChanged
 from quorate.core.words.plain_text import plain
 from quorate.dialects.near_misses import of_owner
@@ -148,17 +148,18 @@ async def change_of(
     why: bool = True,
 ) -> OwnerChanged:
     """Return what an owner says of itself, and the API server's words when it has refused pods."""
-    made_by = found.metadata.owner_references or ()
+    own = found.metadata
+    made_by = own.owner_references or ()
     cron_job = next((one.name for one in made_by if one.kind == "CronJob"), "")
-    meant, remedy = _meant(namespace, owner, found.metadata)
+    astray = of_owner(owner.title, namespace, own.labels or {}, own.annotations or {})
     brake = _brake(owner, found.spec)
     change = OwnerChanged(
         namespace,
         owner,
         _makes(owner, found.spec),
         cron_job,
-        meant=meant,
-        remedy=remedy,
+        meant=astray.meant if astray else None,
+        remedy=astray.remedy if astray else "",
         brake=brake,
         completions=found.spec.completions,
     )
@@ -170,15 +171,9 @@ async def change_of(
         return change
     refused = found.says("ReplicaFailure")
     if refused is None and owner.kind in ("Job", "StatefulSet"):  # these have no such condition
-        refused = await refusals.newest(namespace, owner, found.metadata.uid)
+        refused = await refusals.newest(namespace, owner, own.uid)
     before, _, words = (refused or "").partition(_REFUSED)
     return msgspec.structs.replace(change, refused=plain(words or before, _REFUSAL_CHARS_MAX))
-
-
-def _meant(namespace: str, owner: Owner, own: Metadata) -> tuple[Meant | None, str]:
-    """Return the gang that an owner names where its pods' template should, and what to write."""
-    who = f"{owner.kind} {owner.name}"
-    return of_owner(who, namespace, own.labels or {}, own.annotations or {}) or (None, "")
 
 
 def _makes(owner: Owner, spec: Spec) -> int:
