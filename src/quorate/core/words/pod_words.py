@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
@@ -94,8 +95,9 @@ def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:
     """Say why members of a Job wait for those of another, and what can be done about it."""
     waits, ahead = gang.runs.order
     these, those = _named(waits), _named(ahead)
-    made_by = [owners.cron_job_of(gang.key.namespace, job) or "" for job in waits]
-    if not all(made_by):
+    cron_job_of = partial(owners.cron_job_of, gang.key.namespace)
+    made_by = [cron_job_of(job) or "" for job in waits]
+    if not all(made_by) or any(cron_job_of(job) is None for job in ahead):
         return f"{these} may be a next run of {those}: it is asked which CronJob made them", ""
     return (
         f"{these} {'is' if len(waits) == 1 else 'are'} of CronJob {min(made_by)}, and {those}, an "

@@ -1,5 +1,7 @@
 """A run goes on when its last life is over: what succeeded in it counts towards min (ADR 14)."""
 
+from itertools import product
+
 import pytest
 
 from quorate.core.check.invariants import check_all
@@ -122,6 +124,38 @@ def test_the_next_run_starts_as_a_whole_when_the_first_has_ended():
     for index in range(4):
         w.edit(f"nightly-{index}", phase="Succeeded")
     assert sorted(w.cycle()) == [f"next-{index}" for index in range(4)]
+
+
+@pytest.mark.parametrize("heard_of", [FIRST, SECOND])
+def test_no_pod_of_the_next_run_starts_while_the_cron_job_of_one_is_unknown(heard_of):
+    """When only the second had been looked up, 2 of its 4 pods started beside the first."""
+    w = world(cpu=6)
+    gang = overlapping(w)
+    w.observe(OwnerChanged(TEAM, heard_of, 4, "nightly"))
+    assert w.cycle() == {}
+    assert w.why(gang).message.startswith("Job nightly-2 may be a next run of Job nightly-1")
+
+
+CASES = list(product(("", "n0"), ("", "nightly", "weekly"), (False, True)))
+"""Of a Job: its members' node, who made it, and whether that is known."""
+
+
+@pytest.mark.parametrize("of_third", CASES)
+def test_whatever_is_known_of_jobs_no_run_is_let_go_beside_another_of_its_cron_job(of_third):
+    for cases in product(CASES, CASES, [of_third]):
+        w = world(cpu=8)
+        gang = w.object("nightly", 1)
+        answers = {}
+        for index, (node, made_by, is_known) in enumerate(cases):
+            job = Owner("batch/v1", "Job", str(index))
+            w.pod(f"pod-{index}", gang, owner=job, run=str(index), node=node)
+            answers[job] = made_by if is_known else None
+        w.decide()
+        held = w.cluster.gangs[gang].runs.to_hold(answers.get, 1)
+        for cron_job in ("nightly", "weekly"):
+            runs = {i: node for i, (node, by, _) in enumerate(cases) if by == cron_job}
+            go_on = [node for index, node in runs.items() if str(index) not in held]
+            assert len(go_on) < 2 or all(go_on), cases
 
 
 def test_a_lost_member_of_the_run_that_goes_on_is_replaced_meanwhile():

@@ -112,8 +112,8 @@ class Runs:
         """Return the runs whose members have to wait until another run has ended.
 
         Of the Jobs of a CronJob those go on that have members with nodes; if none has, the first
-        that has ``min_count`` members, or else the first. Jobs of which nothing is known yet wait
-        for those of which they may be a next run.
+        that has ``min_count`` members, or else the first. A Job of which nothing is known yet may
+        be of the CronJob of any other: it waits for all, and all wait for it once it has nodes.
         """
         if len(self._jobs) < 2:
             return set()
@@ -121,12 +121,14 @@ class Runs:
         for run, job in self._jobs:
             series.setdefault(cron_job_of(job), []).append(run)
         series.pop("", None)
+        unknown = series.get(None, ())
+        may_be_ahead = {run for run in unknown if self._placed[run]}
         held: set[str] = set()
         for runs in series.values():
-            ahead = {run for run in runs if self._placed[run]}
+            ahead = {run for run in runs if self._placed[run]} | may_be_ahead
             held.update(run for run in runs if run not in (ahead or {self._first(runs, min_count)}))
         if len(series) > 1:
-            held.update(run for run in series.get(None, ()) if not self._placed[run])
+            held.update(run for run in unknown if run not in may_be_ahead)
         return held
 
     def holds(self, runs: set[str]) -> bool:
