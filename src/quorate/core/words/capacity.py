@@ -15,7 +15,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
+from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import slots_of
 from quorate.core.model import GangKey, policy
@@ -70,7 +70,8 @@ class Holdings:
                     amount = dict(entry.pod_class.demands).get(column, 0)
                     asked[entry.pod_class] = amount
                 if amount and entry.row == row:
-                    amounts[_holder(entry)] += amount
+                    gang = entry.gang
+                    amounts[gang.key if gang is not None else key_of(entry.pod)] += amount
         largest = sorted(amounts.items(), key=lambda one: (-one[1], one[0]))
         return Held(tuple(largest), sum(amounts.values()), left < 0)
 
@@ -171,12 +172,6 @@ class Lack:
             return ""
         *first, last = named
         return f"; the rest is held by {', '.join(first)}{' and ' * bool(first)}{last}"
-
-
-def _holder(entry: PodEntry) -> GangKey:
-    if entry.gang is not None:
-        return entry.gang.key
-    return GangKey(entry.pod.namespace, "pod", f"{entry.pod.name}@{entry.pod.uid}")
 
 
 class _Ask(NamedTuple):

@@ -10,12 +10,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import structs
 
 from quorate.core.cluster.arrays import Ints, Mask
-from quorate.core.cluster.nodes.encoding import PodClass, Resources
+from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import slots_of
-from quorate.core.model import PodSpec, policy
+from quorate.core.model import policy
 from quorate.core.model.quantity import format_amount
 from quorate.core.model.selectors import Toleration
 from quorate.core.model.steps import Steps
@@ -29,18 +28,8 @@ from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 from quorate.core.rules.resources.node_resources_fit import free_of
 from quorate.core.words.counting import counted
 
-
-def tolerant(pod_class: PodClass, resources: Resources) -> PodClass:
-    """Return the class as it would be if its pods tolerated that a node is cordoned."""
-    cordon = Toleration(key=CORDON.key, operator="Exists")
-    spec: PodSpec = structs.replace(
-        pod_class.spec, tolerations=(*pod_class.spec.tolerations, cordon)
-    )
-    found = PodClass(-1 - pod_class.id, spec, pod_class.profile, resources)
-    for name in ("matched", "spread", "spread_needs_labels", "volume_needs", "device_needs"):
-        setattr(found, name, getattr(pod_class, name))
-    found.task = pod_class.task
-    return found
+_CORDONED = Toleration(key=CORDON.key, operator="Exists")
+"""What pods would need to run on cordoned nodes."""
 
 
 def usable_by(pod_class: PodClass, room: Room) -> Mask:
@@ -48,7 +37,7 @@ def usable_by(pod_class: PodClass, room: Room) -> Mask:
 
     They bear the labels of the topologies that the pods' rules name.
     """
-    usable: Mask = mask_of(tolerant(pod_class, room.snapshot.table.resources), room).copy()
+    usable: Mask = mask_of(pod_class.tolerating(_CORDONED), room).copy()
     for _, key in topology_keys(pod_class, room):
         usable &= room.has_label(key)
     return usable
@@ -138,7 +127,7 @@ def nodes_to_uncordon(demand: Demand, room: Room, packing: Packing) -> list[str]
     snapshot = room.snapshot
     if not snapshot.unschedulable.any():
         return []
-    classes = {one: tolerant(one, snapshot.table.resources) for one, _ in demand.classes}
+    classes = {one: one.tolerating(_CORDONED) for one, _ in demand.classes}
     wishes = Demand(
         tuple((classes[one], count) for one, count in demand.classes),
         demand.need,

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.model import PodSpec, SpreadConstraint, policy
 from quorate.core.model.profile import GANGS, Profile
+from quorate.core.model.selectors import Toleration
 
 if TYPE_CHECKING:
     from quorate.core.cluster.storage.needs import VolumeNeeds
@@ -217,6 +221,14 @@ class PodClass:
         if defaults:
             found.spread = defaults
             found.spread_needs_labels = self.profile.default_spread is not None
+        return found
+
+    def tolerating(self, toleration: Toleration) -> PodClass:
+        """Return the class as it would be with one toleration more, with a number of its own."""
+        found = copy(self)
+        found.id = found.base = -1 - self.id
+        found.spec = structs.replace(self.spec, tolerations=(*self.spec.tolerations, toleration))
+        found.attributes = _attributes(found.spec, self.profile)
         return found
 
 
