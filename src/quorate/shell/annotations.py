@@ -1,8 +1,8 @@
 """What we leave on pods, by our Bindings, and on our Lease: a successor reads what was under way.
 
 Those on pods are written by ``shell.commit`` and read by ``shell.watch``, which do not know one
-another; that of the Lease is written by ``shell.lease.elector`` and read by
-``shell.lease.handover``.
+another; those of the Lease are written by ``shell.lease.elector``. ``shell.lease.handover`` reads
+the journal, and the command line the scheduler names.
 """
 
 ATTEMPT = "quorate.dev/attempt"
@@ -15,3 +15,5 @@ STARTED = "quorate.dev/started"
 """On the members that were bound when all others of a quorum were, and on every later one."""
 JOURNAL = "quorate.dev/journal"
 """On the Lease: which attempts are open (``core.model.journal``), as JSON."""
+SCHEDULER_NAMES = "quorate.dev/scheduler-names"
+"""On the Lease: the values of ``spec.schedulerName`` that its holder owns, joined by commas."""

@@ -202,7 +202,7 @@ class App:
 
     def _make_leadership(self, connect: Connect) -> Leadership:
         return Leadership(
-            self._config.leader_election,
+            self._config,
             lambda: (self.connect_lease or connect)(1),
             identity=self._identity,
             clock=self._clock,

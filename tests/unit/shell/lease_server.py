@@ -79,6 +79,8 @@ class LeaseServer(ScriptedServer):
 class Candidate:
     """An elector and what it told the application."""
 
+    scheduler_names = ("quorate", "volcano")
+
     def __init__(self, server, name, times):
         self.found = []
         self.says = lambda found: found

@@ -52,6 +52,9 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 class Core(Protocol):
     """What the elector asks of the core for which it holds the Lease."""
 
+    scheduler_names: tuple[str, ...]
+    """The values of ``spec.schedulerName`` that it owns; the Lease says so."""
+
     async def journal(self, found: str) -> str:
         """Return the journal to write, given the one that the Lease has now (``found``)."""
         ...
@@ -228,28 +231,26 @@ class Elector:
         if not ours:
             changes["acquireTime"] = changes["renewTime"]
             changes["leaseTransitions"] = record.next_transition(spec)
-        lease = {**await self._with_journal(lease), "spec": {**spec, **changes}}
+        lease = {**await self._annotated(lease), "spec": {**spec, **changes}}
         return self._lead(await self._put(lease), sent_at_s)
 
     async def _create(self, sent_at_s: float) -> bool:
         now = format_micro_time(self._clock.now_s())
         self._verb = "create"
-        written = await self._client.post(
-            self._collection_path,
-            {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"namespace": self._namespace, "name": self._name},
-                "spec": {
-                    "holderIdentity": self._identity,
-                    "leaseDurationSeconds": self._times.lease_duration_s,
-                    "acquireTime": now,
-                    "renewTime": now,
-                    "leaseTransitions": 0,
-                },
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": self._namespace, "name": self._name},
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": self._times.lease_duration_s,
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": 0,
             },
-        )
-        return self._lead(written, sent_at_s)
+        }
+        named = record.with_scheduler_names(lease, self._core.scheduler_names)
+        return self._lead(await self._client.post(self._collection_path, named), sent_at_s)
 
     async def _put(self, lease: record.Lease) -> bytes:
         self._verb = "update"
@@ -277,15 +278,17 @@ class Elector:
             "renewTime": format_micro_time(self._clock.now_s()),
         }
         try:
-            await self._put({**await self._with_journal(lease), "spec": spec})
+            await self._put({**await self._annotated(lease), "spec": spec})
         except Conflict:
             return False
         self.status.saw("")
         return True
 
-    async def _with_journal(self, lease: record.Lease) -> record.Lease:
-        """Return the Lease with what its next version says of open attempts."""
-        return record.with_journal(lease, await self._core.journal(record.journal_of(lease)))
+    async def _annotated(self, lease: record.Lease) -> record.Lease:
+        """Return the Lease with what its next version says of open attempts, and what we own."""
+        journal = await self._core.journal(record.journal_of(lease))
+        named = record.with_scheduler_names(lease, self._core.scheduler_names)
+        return record.with_journal(named, journal)
 
     def _lead(self, answer: bytes, sent_at_s: float) -> bool:
         """Take the answer to a write; return whether it says that we hold the Lease.

@@ -1,8 +1,8 @@
 """Whether this replica leads: the shell's one view of the lease.
 
-In: the configuration of leader election and a way to the API server. Out: whether we may write, and
-why we do not lead. Owned by ``app``, whose work it runs while the lease is held. It also decides
-whether the lease has a thread of its own.
+In: the configuration and a way to the API server. Out: whether we may write, and why we do not
+lead. Owned by ``app``, whose work it runs while the lease is held. It also decides whether the
+lease has a thread of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from quorate.shell.configuration.config import LeaderElection
+from quorate.shell.configuration.config import Config
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.lease.elector import Elector, LeaseTimes
 from quorate.shell.lease.handover import Handover
@@ -33,7 +33,7 @@ class Leadership:
 
     def __init__(
         self,
-        election: LeaderElection,
+        config: Config,
         connect: Callable[[], KubeClient],
         *,
         identity: str,
@@ -48,6 +48,8 @@ class Leadership:
         ``in_thread``: renew in a thread of its own. Else in the loop of ``run``: simulated time has
         one loop only.
         """
+        election = config.leader_election
+        self.scheduler_names = config.policy.scheduler_names
         self._is_enabled = election.enabled
         self._clock = clock
         self._metrics = metrics

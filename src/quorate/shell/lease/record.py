@@ -2,17 +2,20 @@
 
 Called by ``elector``. Others may write our Lease, and a proxy may answer in the API server's place.
 So reading raises nothing but ``ApiError``, and an odd value counts as the one that is safe: a
-holder whose name is no text holds the Lease, an unusable duration counts as ours.
+holder whose name is no text holds the Lease, an unusable duration counts as ours, what cannot be
+a scheduler's name is none.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from quorate.shell.annotations import JOURNAL
+from quorate.shell.annotations import JOURNAL, SCHEDULER_NAMES
 from quorate.shell.kube.errors import ServerError
 
 Lease = dict[str, Any]
@@ -20,6 +23,9 @@ Lease = dict[str, Any]
 
 _TRANSITIONS_MAX: Final = 2**31 - 1  # an int32 in the API
 _NAME_CHARS_MAX: Final = 256
+_SCHEDULERS_MAX: Final = 200
+"""So many scheduler names are written and read: the API takes 256 KiB of annotations in all."""
+_SCHEDULER_CHARS_MAX: Final = 253  # as our configuration has it
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError)
 
 
@@ -90,16 +96,34 @@ def next_transition(spec: dict[str, Any]) -> int:
 
 def journal_of(lease: Lease) -> str:
     """Return the journal of open attempts; "" if there is none, or it is no text."""
-    journal = _mapping(_mapping(lease.get("metadata")).get("annotations")).get(JOURNAL)
-    return journal if isinstance(journal, str) else ""
+    return _annotation(lease, JOURNAL)
 
 
 def with_journal(lease: Lease, journal: str) -> Lease:
     """Return the Lease with this journal; unchanged if the journal is empty."""
-    if not journal:
-        return lease
+    return _with_annotation(lease, JOURNAL, journal) if journal else lease
+
+
+def scheduler_names_of(lease: Lease) -> tuple[str, ...]:
+    """Return the ``spec.schedulerName`` values that the holder owns; () if it does not say."""
+    parts = (part.strip() for part in _annotation(lease, SCHEDULER_NAMES).split(","))
+    names = (one for one in parts if 0 < len(one) <= _SCHEDULER_CHARS_MAX and one.isprintable())
+    return tuple(islice(names, _SCHEDULERS_MAX))
+
+
+def with_scheduler_names(lease: Lease, names: Sequence[str]) -> Lease:
+    """Return the Lease with the ``spec.schedulerName`` values that its holder owns."""
+    return _with_annotation(lease, SCHEDULER_NAMES, ",".join(names[:_SCHEDULERS_MAX]))
+
+
+def _annotation(lease: Lease, key: str) -> str:
+    value = _mapping(_mapping(lease.get("metadata")).get("annotations")).get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _with_annotation(lease: Lease, key: str, value: str) -> Lease:
     metadata = _mapping(lease.get("metadata"))
-    annotations = {**_mapping(metadata.get("annotations")), JOURNAL: journal}
+    annotations = {**_mapping(metadata.get("annotations")), key: value}
     return {**lease, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -161,19 +161,42 @@ async def test_each_renewal_carries_the_journal_and_the_next_leader_finds_the_la
     async with candidates(server, "a", "b") as (a, b):
         a.start()
         await a.started.wait()
-        assert "annotations" not in server.lease["metadata"]
+        assert "quorate.dev/journal" not in server.lease["metadata"]["annotations"]
         a.says = lambda found: f"a{len(a.found)}"
         await asyncio.sleep(0.3)
-        assert server.lease["metadata"]["annotations"] == {
-            "quorate.dev/journal": f"a{len(a.found)}"
-        }
+        now = server.lease["metadata"]["annotations"]["quorate.dev/journal"]
+        assert now == f"a{len(a.found)}"
         await a.stop()
         last = server.lease["metadata"]["annotations"]["quorate.dev/journal"]
         assert last == f"a{len(a.found)}", "the one that is written when the lease is given back"
         b.start()
         await b.started.wait()
         assert b.found == [last]
-        assert server.lease["metadata"]["annotations"] == {"quorate.dev/journal": last}
+        assert server.lease["metadata"]["annotations"]["quorate.dev/journal"] == last
+
+
+async def test_the_lease_says_which_scheduler_names_its_holder_owns_from_its_creation_to_its_end():
+    """Who asks what the scheduler owns asks the Lease: a local configuration may be another one."""
+
+    def names():
+        return server.lease["metadata"]["annotations"]["quorate.dev/scheduler-names"]
+
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        a.start()
+        await a.started.wait()
+        assert server.writes == 1
+        assert names() == "quorate,volcano", "as it was created"
+        a.scheduler_names = ("renewed",)
+        await asyncio.sleep(0.3)
+        assert names() == "renewed"
+        a.scheduler_names = ("given-back",)
+        await a.stop()
+        assert names() == "given-back"
+        b.scheduler_names = ("taken",)
+        b.start()
+        await b.started.wait()
+        assert names() == "taken"
 
 
 async def test_a_leader_survives_conflicts_with_other_writers():

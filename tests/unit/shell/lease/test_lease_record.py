@@ -55,6 +55,40 @@ def test_a_journal_is_kept_beside_whatever_annotations_there_are(found):
     assert record.journal_of(record.with_journal(lease, "ours")) == "ours"
 
 
+@pytest.mark.parametrize("found", ODD)
+def test_scheduler_names_are_kept_beside_whatever_annotations_there_are(found):
+    lease = {"metadata": {"resourceVersion": "1", "annotations": found}}
+    assert record.scheduler_names_of(lease) == ()
+    named = record.with_scheduler_names(record.with_journal(lease, "ours"), ("quorate", "a.b"))
+    assert record.scheduler_names_of(named) == ("quorate", "a.b")
+    assert record.journal_of(named) == "ours"
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        *((odd, ()) for odd in ODD if not isinstance(odd, str)),
+        ("", ()),
+        ("quorate,volcano", ("quorate", "volcano")),
+        (",b,, a ,", ("b", "a")),
+        ("\x1b[2J,a", ("a",)),
+        ("a" * 253 + "," + "b" * 254, ("a" * 253,)),
+        (",".join(f"s{n}" for n in range(10_000)), tuple(f"s{n}" for n in range(200))),
+    ],
+)
+def test_scheduler_names_of_any_text_are_names_and_not_too_many(found, names):
+    """Others may write our Lease: what cannot be a name in it is left out."""
+    lease = {"metadata": {"annotations": {"quorate.dev/scheduler-names": found}}}
+    assert record.scheduler_names_of(lease) == names
+
+
+def test_no_configuration_makes_the_lease_too_large():
+    """The API takes 256 KiB of annotations, the journal's too; a leader has to get its Lease."""
+    lease = record.with_scheduler_names({}, tuple(f"{n:0253d}" for n in range(2000)))
+    assert len(record.encoded(lease)) < 64 << 10
+    assert len(record.scheduler_names_of(lease)) == 200
+
+
 @given(JSON, JSON, st.dictionaries(st.sampled_from(FIELDS), JSON))
 def test_nothing_that_can_be_in_a_lease_raises(spec, annotations, fields):
     for one in (spec, fields):
@@ -64,8 +98,10 @@ def test_nothing_that_can_be_in_a_lease_raises(spec, annotations, fields):
         assert record.holder_of(found).isprintable()
         assert 1 <= record.next_transition(found) < 2**31
         assert 0.0 < record.duration_s_of(found, 15) < math.inf
-        written = record.encoded(record.with_journal(lease, "ours"))
-        assert record.journal_of(record.decoded(written)) == "ours"
+        named = record.with_scheduler_names(lease, ("quorate",))
+        written = record.decoded(record.encoded(record.with_journal(named, "ours")))
+        assert record.journal_of(written) == "ours"
+        assert record.scheduler_names_of(written) == ("quorate",)
 
 
 @given(st.binary(max_size=60))

@@ -12,9 +12,11 @@ import time
 import pytest
 
 from quorate.core.model.journal import Journal
-from quorate.shell.configuration.config import LeaderElection
+from quorate.core.model.policy import Policy
+from quorate.shell.configuration.config import Config, LeaderElection
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import Unreachable
+from quorate.shell.lease import record
 from quorate.shell.lease import thread as module
 from quorate.shell.lease.handover import Handover
 from quorate.shell.lease.leadership import Leadership, LeaseLostError
@@ -72,7 +74,7 @@ class Replica:
         self.attempts = self.beats = 0
         self.handover = Handover(self.journal, name)
         self.leadership = Leadership(
-            ELECTION,
+            Config(leader_election=ELECTION, policy=Policy(scheduler_names=("one", "another"))),
             lambda: KubeClient(self.credentials),
             identity=name,
             clock=self.clock,
@@ -126,6 +128,7 @@ async def test_a_core_that_is_busy_keeps_the_lease(server):
     block_until(lambda: server.writes > writes + 5)
     assert server.spec["holderIdentity"] == "a"
     assert server.spec["leaseTransitions"] == 0
+    assert record.scheduler_names_of(server.lease) == ("one", "another"), "as configured"
     assert a.leadership.may_write()
     assert not b.leadership.may_write()
     beats = a.beats
