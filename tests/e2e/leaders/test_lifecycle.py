@@ -19,9 +19,9 @@ def more_nodes(world, count: int = 1) -> None:
     world.nodes(count, prefix=f"{world.namespace}-more-")
 
 
-def leases(world, namespace: str) -> str:
+def lease(world, namespace: str) -> dict:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/quorate"
-    return world.cluster.api("GET", path)["spec"]["holderIdentity"]
+    return world.cluster.api("GET", path)
 
 
 @pytest.mark.core
@@ -174,7 +174,9 @@ def test_of_two_replicas_one_leads_and_a_graceful_stop_hands_over_at_once(apart,
     wait_for(lambda: other.page("/readyz").startswith(standing_by), "the other one stands by")
     assert leader.identity() in other.page("/readyz"), "it says who leads"
     wait_for(lambda: leader.page("/readyz") == "ok", "the leader has listed all")
-    assert leases(apart, apart.scheduler)
+    found = lease(apart, apart.scheduler)
+    assert found["spec"]["holderIdentity"]
+    assert found["metadata"]["annotations"]["quorate.dev/scheduler-names"] == apart.scheduler
     apart.nodes(1, allocatable={"cpu": "2"})
     apart.create_pods(apart.gang("g", 3))
     apart.wait_condition("3 members must start together and 2 fit")
@@ -255,6 +257,6 @@ def test_a_scheduler_that_is_stopped_leaves_nothing_behind(apart, beside):
     ).stdout.split()
     assert scheduler.stop() == 0
     assert not children
-    assert leases(apart, apart.scheduler) == "", "the lease is given back"
+    assert lease(apart, apart.scheduler)["spec"]["holderIdentity"] == "", "it is given back"
     assert scheduler.page("/healthz") == ""
     assert scheduler.log().count('"stopped"') == 1
