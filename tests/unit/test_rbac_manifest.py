@@ -9,6 +9,7 @@ from pocketkube.api.rights import rbac
 from pocketkube.api.writing import User
 from pocketkube.store.store import Store
 from quorate.cli.commands.manifests import render
+from quorate.dialects import DIALECTS
 from tests.paths import ROOT
 from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, Right, granted
 from tools.image import building
@@ -16,6 +17,7 @@ from tools.image import building
 RBAC = render(parts=["rbac"], preemption=True)
 OBJECTS = [one for one in yaml.safe_load_all(render(preemption=True)) if one]
 QUORATE = User(f"system:serviceaccount:{NAMESPACE}:quorate")
+VIEWER = "quorate-viewer"
 DOCS = ROOT / "docs" / "operators" / "security.md"
 BUCKETS = {
     "ClusterRole": rbac.CLUSTER_ROLES,
@@ -102,13 +104,40 @@ def test_there_are_no_wildcards_and_nothing_that_gives_more_rights_or_reads_secr
     assert "aggregationRule" not in RBAC
 
 
-def test_the_roles_of_users_give_podgroups_and_are_bound_to_nobody():
+def test_the_roles_of_users_are_bound_to_nobody_and_those_that_aggregate_give_podgroups_only():
     roles = list(yaml.safe_load_all(render(parts=["userroles"])))
     assert {one["kind"] for one in roles} == {"ClusterRole"}
-    rights = granted(render(parts=["userroles"]))
+    assert not any(one["metadata"]["name"] in RBAC for one in roles)
+    aggregated = [one for one in roles if "/aggregate-to-" in str(one["metadata"]["labels"])]
+    assert [one["metadata"]["name"] for one in roles if one not in aggregated] == [VIEWER]
+    rights = granted(yaml.safe_dump_all(aggregated))
     assert {right.resource for right in rights} == {"podgroups"}
     assert not {right.verb for right in rights} & (FORBIDDEN_VERBS - {"deletecollection"})
-    assert not any(one["metadata"]["name"] in RBAC for one in roles)
+
+
+def test_the_viewer_reads_what_the_commands_show_and_nothing_else():
+    """``quorate why``, ``gangs`` and ``nodes`` needed rights that no role gave together."""
+    rights = granted(yaml.safe_dump(one_role(VIEWER)))
+    assert len(rights) == len(set(rights))
+    assert {right.verb for right in rights} == {"get", "list", "watch"}
+    seen = {(right.group, right.resource) for right in rights if right.verb == "watch"}
+    gangs = {(one.resource.group, one.resource.plural) for one in DIALECTS if one.resource}
+    events = {("", "events"), ("events.k8s.io", "events")}
+    assert seen == {("", "pods"), ("", "nodes")} | events | gangs
+    owners = {(right.group, right.resource) for right in rights if right.verb == "list"} - seen
+    assert owners == {
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+        ("batch", "jobs"),
+    }
+    left = {one for one in rights if (one.group, one.resource) not in seen | owners}
+    assert left == {Right("get", "coordination.k8s.io", "leases", "", LEASE)}
+
+
+def one_role(name: str) -> dict:
+    [found] = [one for one in OBJECTS if one["metadata"]["name"] == name]
+    return found
 
 
 def test_leases_are_only_those_of_its_own_name_and_namespace():

@@ -6,6 +6,7 @@ each request. tests/unit/test_rbac_manifest.py shows that each of these rights i
 
 import copy
 import json
+from functools import partial
 
 import pytest
 
@@ -299,24 +300,64 @@ def test_who_has_a_role_of_kubernetes_in_a_namespace_may_so_much_with_its_gangs(
         }
     )
     try:
-        for group in (one.partition("/")[0] for one in (X_K8S, SIGS, VOLCANO)):
-            wait_for(lambda g=group: allowed(cluster, role, g) == {*may}, f"{role}: {group}")
-            assert allowed(cluster, role, group, namespace="default") == set()
+        for one in (X_K8S, SIGS, VOLCANO):
+            asks = partial(allowed, cluster, f"user-{role}", one.partition("/")[0], "podgroups")
+            wait_for(lambda a=asks: a(namespace=namespace) == {*may}, f"{role}: {one}")
+            assert asks(namespace="default") == set()
     finally:
         cluster.api("DELETE", f"/api/v1/namespaces/{namespace}")
 
 
-def allowed(cluster, role, group, namespace=""):
-    """Return what the user of this role may do with PodGroups of a group."""
-    found = set()
+GANGS = {(one.partition("/")[0], "podgroups") for one in (X_K8S, SIGS, VOLCANO, NATIVE)}
+SHOWN = {("", "pods"), ("", "nodes"), ("", "events"), ("events.k8s.io", "events"), *GANGS}
+OWNERS = {*(("apps", f"{of}s") for of in ("deployment", "replicaset", "statefulset"))}
+OWNERS |= {("batch", "jobs")}
+
+
+def test_who_is_a_viewer_in_the_cluster_may_read_what_the_commands_show_and_nothing_else(cluster):
+    """No role gave what ``quorate why``, ``gangs`` and ``nodes`` read: ``view`` has no nodes."""
+    rbac, user = "rbac.authorization.k8s.io", "user-viewer"
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "has-viewer"},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "quorate-viewer"},
+    }
+    cluster.apply(binding)
+    may = partial(allowed, cluster, user)
+    try:
+        wait_for(lambda: may("", "nodes"), "it is bound")
+        found = {one: verbs for one in served(cluster) if (verbs := may(*one))}
+        assert found == {one: {*READS} for one in SHOWN} | {one: {*READS[:2]} for one in OWNERS}
+        lease = partial(may, "coordination.k8s.io", "leases", namespace="quorate-system")
+        assert lease(name="quorate") == {"get"}
+        assert lease(name="another") == set()
+    finally:
+        cluster.api("DELETE", f"/apis/{rbac}/v1/clusterrolebindings/has-viewer")
+
+
+def served(cluster):
+    """Return group and plural of all that the API server serves, with subresources: pods/log."""
+    groups = cluster.api("GET", "/apis")["groups"]
+    versions = [one["groupVersion"] for group in groups for one in group["versions"]]
+    paths = {"/api/v1": "", **{f"/apis/{one}": one.partition("/")[0] for one in versions}}
+    return {
+        (group, one["name"])
+        for path, group in paths.items()
+        for one in cluster.api("GET", path)["resources"]
+    }
+
+
+def allowed(cluster, user, group, resource, *, namespace="", name=""):
+    """Return what a user may do with a resource, such as pods/log; no namespace means all."""
+    found, where = set(), {"namespace": namespace, "name": name}
+    kind, _, part = resource.partition("/")
     for verb in READS + WRITES:
-        wish = {"verb": verb, "group": group, "resource": "podgroups"}
-        spec = {"user": f"user-{role}"}
-        spec["resourceAttributes"] = {**wish, "namespace": namespace or f"has-{role}"}
+        wish = {"verb": verb, "group": group, "resource": kind, "subresource": part, **where}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-        answer = cluster.api(
-            "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {**review, "spec": spec}
-        )
+        review["spec"] = {"user": user, "resourceAttributes": wish}
+        answer = cluster.api("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         found |= {verb} if answer["status"]["allowed"] else set()
     return found
 

@@ -50,6 +50,7 @@ def test_everything_comes_in_an_order_that_can_be_applied():
         "RoleBinding",
         "ClusterRole",
         "ClusterRole",
+        "ClusterRole",
         "PriorityLevelConfiguration",
         "FlowSchema",
         "FlowSchema",
