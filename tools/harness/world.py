@@ -264,13 +264,20 @@ class World:
         ]
 
     def why(self, name: str) -> dict:
-        """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods."""
+        """Return what ``quorate why NAME -o json`` says, of namesakes the one with most pods.
+
+        Where pods wait, it waits until the scheduler has said something of them.
+        """
+        return wait_for(lambda: self._said(name), f"something is said of {name}")
+
+    def _said(self, name: str) -> dict | None:
         options = ("-n", self.namespace, "-o", "json", *self._options())
         with redirect_stdout(io.StringIO()) as out:
             assert call("why", name, *options) == 0
         said = json.loads(out.getvalue())
         gangs = said["items"] if said["kind"] == "GangList" else [said]
-        return max(gangs, key=lambda gang: gang["members"]["total"])
+        found = max(gangs, key=lambda gang: gang["members"]["total"])
+        return None if "no scheduler has said anything" in found["message"] else found
 
     def remove(self) -> None:
         """Delete what the test made. Namespaces go by themselves; pods and nodes are waited for."""

@@ -55,6 +55,7 @@ from quorate.shell.serve.health import HealthServer
 from quorate.shell.serve.health_thread import HealthThread
 from quorate.shell.watch.devices import written_claims
 from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.objects import watched_kinds
 
 log = structlog.get_logger(__name__)
 
@@ -155,7 +156,7 @@ class App:
     def _make_feed(self, chance: Callable[[], float]) -> Feed:
         return Feed(
             self._reads,
-            frozenset(self._config.policy.scheduler_names),
+            watched_kinds(frozenset(self._config.policy.scheduler_names)),
             on_change=self._loop.put,
             on_object=self._on_object,
             clock=self._clock,

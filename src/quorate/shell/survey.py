@@ -1,8 +1,7 @@
-"""Look at a cluster once, as the scheduler sees it, without deciding anything.
+"""Look at a cluster, and at what its leader has said, without deciding anything.
 
-In: credentials and a policy. Out: a core that has observed everything, and who leads. Called by
-``cli`` for ``why`` and ``gangs``: the same core gives the same sentences, with no need to reach a
-running scheduler.
+In: credentials, kinds of objects. Out: a core that has observed these, what was said of gangs, and
+who leads. Called by ``cli``. What a user may not read ends it with one line that names all of it.
 """
 
 from __future__ import annotations
@@ -13,30 +12,34 @@ import math
 import os
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple
-
-import msgspec
 
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
 from quorate.shell.apis import api_words
+from quorate.shell.heard import Heard, Hearing
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError, Forbidden, Gone, TooManyRequests
+from quorate.shell.kube.lists.reflector import Reflector
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.lease import record
 from quorate.shell.process.clock import Clock
 from quorate.shell.report.owners import found_out
 from quorate.shell.watch.feed import Feed
-from quorate.shell.watch.objects import NODES, PODS
+from quorate.shell.watch.objects import NODES, PODS, Kinds, gang_kinds, node_kinds
 
 _STEP_S = 0.02
 _END_S = 1.0
 _UNREACHABLE_MAX = 3
 _SERVER_ERRORS_MAX = 6
 """How often a request is tried again before somebody who waits is told: three and six seconds."""
-_PATHS = {one.kind: resource_path(one.group, one.version, one.plural) for one in (NODES, PODS)}
+_WAITED_OUT = (Gone, TooManyRequests, Forbidden)
+
+Reflectors = dict[str, Reflector]
+"""By the path at which each lists and watches."""
 
 
 class SurveyError(Exception):
@@ -44,9 +47,13 @@ class SurveyError(Exception):
 
 
 class Leader(NamedTuple):
-    """Who holds the lease; ``holder`` is empty when nobody does, None when it cannot be told."""
+    """Who holds the lease; ``holder`` is empty when nobody does, None when it cannot be told.
+
+    ``scheduler_names`` are those that it owns; none where nobody says.
+    """
 
     holder: str | None
+    scheduler_names: tuple[str, ...] = ()
 
 
 class ReadSoFar(NamedTuple):
@@ -61,56 +68,87 @@ def _ignore(seen: ReadSoFar) -> None:
 
 
 class Observed:
-    """A core that knows the cluster, and what its watches have told since."""
+    """A core that knows the cluster, what was said of its gangs, and what has come since."""
 
-    def __init__(self, scheduler: Scheduler, feed: Feed, changes: list[AnyChange]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, feed: Feed, changes: list[AnyChange], hearing: Hearing | None
+    ) -> None:
         self.scheduler = scheduler
         self._feed = feed
         self._changes = changes
+        self._hearing = hearing
+
+    def heard(self, key: GangKey) -> Heard | None:
+        """Return what the leader has said last of a gang; None: nothing."""
+        return self._hearing.of(key) if self._hearing is not None else None
 
     def take_news(self) -> bool:
         """Observe what the watches have told; return whether there was anything.
 
         Raises SurveyError when the cluster cannot be watched any more.
         """
-        _raise_if_hopeless(self._feed)
+        _raise_if_hopeless(_reflectors(self._feed, self._hearing))
+        has_heard = self._hearing is not None and self._hearing.has_news
+        if self._hearing is not None:
+            self._hearing.has_news = False
         if not self._changes:
-            return False
+            return has_heard
         self.scheduler.observe(self._changes)
         self._changes.clear()
         return True
 
 
+class View(NamedTuple):
+    """What is looked at: the objects of some kinds, and what was said of the gangs among them.
+
+    ``namespace`` is ``""`` for all. ``with_nodes`` is for those who count what is free: they have
+    the nodes, and do not hear what was said.
+    """
+
+    namespace: str
+    with_nodes: bool = False
+
+    def kinds(self, policy: Policy) -> Kinds:
+        """Return the kinds of objects."""
+        nodes = node_kinds() if self.with_nodes else {}
+        return nodes | gang_kinds(frozenset(policy.scheduler_names), self.namespace or None)
+
+
 @contextlib.asynccontextmanager
 async def observing(
     client: KubeClient,
+    view: View,
     policy: Policy,
     clock: Clock,
     *,
     timeout_s: float,
     on_progress: Callable[[ReadSoFar], object] = _ignore,
 ) -> AsyncIterator[Observed]:
-    """Have a core that knows all nodes, pods and gangs of the cluster, and watch them meanwhile.
+    """Have a core that knows the pods and gangs of the view, and watch them meanwhile.
 
     ``timeout_s`` is how long the API server may be silent. ``on_progress`` is told many times a
     second how much has been read.
     Raises SurveyError: not reachable, not permitted, or not answered in time.
     """
     changes: list[AnyChange] = []
+    chance = random.Random(0).random
     feed = Feed(
         client,
-        frozenset(policy.scheduler_names),
+        view.kinds(policy),
         on_change=changes.append,
         on_object=lambda _key: None,
         clock=clock,
-        chance=random.Random(0).random,
+        chance=chance,
         note=lambda *_defect: None,  # the object is left out, as one that cannot be read
         fair_try_s=math.inf,  # what this user may not list, the scheduler may
     )
-    watching = asyncio.create_task(feed.run())
+    where = view.namespace or None
+    hearing = None if view.with_nodes else Hearing(client, where, clock, chance)
+    reflectors = _reflectors(feed, hearing)
+    watching = asyncio.create_task(_run(reflectors))
     try:
-        await _until_synced(feed, watching, clock, timeout_s, on_progress)
-        observed = Observed(Scheduler(policy, api_words()), feed, changes)
+        await _until_synced(feed, reflectors, watching, clock, timeout_s, on_progress)
+        observed = Observed(Scheduler(policy, api_words()), feed, changes, hearing)
         observed.take_news()
         yield observed
     finally:
@@ -119,30 +157,45 @@ async def observing(
         await asyncio.wait([watching], timeout=_END_S)
 
 
+async def _run(reflectors: Reflectors) -> None:
+    async with asyncio.TaskGroup() as group:
+        for one in reflectors.values():
+            group.create_task(one.run())
+
+
+def _reflectors(feed: Feed, hearing: Hearing | None) -> Reflectors:
+    return feed.reflectors | ({hearing.path: hearing.reflector} if hearing is not None else {})
+
+
 async def _until_synced(
     feed: Feed,
+    reflectors: Reflectors,
     watching: asyncio.Task[None],
     clock: Clock,
     timeout_s: float,
     on_progress: Callable[[ReadSoFar], object],
 ) -> None:
     heard, heard_at_s = -1, clock.monotonic_s()
-    while not feed.is_synced:
+    while not (feed.is_synced and all(_is_settled(one) for one in reflectors.values())):
         if watching.done():
             watching.result()
-        _raise_if_hopeless(feed)
-        on_progress(_read_so_far(feed))
-        now_s, so_far = clock.monotonic_s(), _heard(feed)
+        _raise_if_hopeless(reflectors)
+        on_progress(_read_so_far(reflectors))
+        now_s, so_far = clock.monotonic_s(), _heard(reflectors)
         if so_far != heard:
             heard, heard_at_s = so_far, now_s
         if now_s - heard_at_s >= timeout_s:
-            raise SurveyError(_trouble(feed) or _silent(timeout_s))
+            raise SurveyError(_trouble(reflectors) or _silent(timeout_s))
         await asyncio.sleep(_STEP_S)
 
 
-def _heard(feed: Feed) -> int:
+def _is_settled(reflector: Reflector) -> bool:
+    return reflector.is_synced or reflector.is_absent
+
+
+def _heard(reflectors: Reflectors) -> int:
     """Return a number that grows with each page and each list that has come."""
-    return sum(one.listed + one.is_synced for one in feed.reflectors.values())
+    return sum(one.listed + one.is_synced for one in reflectors.values())
 
 
 def _silent(timeout_s: float) -> str:
@@ -170,22 +223,33 @@ async def leader(client: KubeClient, namespace: str, name: str) -> Leader:
     """Return who holds the lease, as far as we may know."""
     path = resource_path("coordination.k8s.io", "v1", "leases", namespace, name)
     try:
-        lease = msgspec.json.decode(await client.get(path))
+        lease = record.decoded(await client.get(path))
     except ApiError as error:
         return Leader("" if error.status == 404 else None)
-    return Leader(lease.get("spec", {}).get("holderIdentity") or "")
+    return Leader(record.holder_of(record.spec_of(lease)), record.scheduler_names_of(lease))
 
 
-def _read_so_far(feed: Feed) -> ReadSoFar:
-    counts = {kind: feed.reflectors[path].listed for kind, path in _PATHS.items()}
-    return ReadSoFar(counts["Node"], counts["Pod"])
+def _read_so_far(reflectors: Reflectors) -> ReadSoFar:
+    counts = {path.rpartition("/")[2]: one.listed for path, one in reflectors.items()}
+    return ReadSoFar(counts.get(NODES.plural, 0), counts[PODS.plural])
 
 
-def _raise_if_hopeless(feed: Feed) -> None:
-    """Give up where waiting does not help: no permission, nobody there, no API server at all."""
-    for path, reflector in feed.reflectors.items():
+def _raise_if_hopeless(reflectors: Reflectors) -> None:
+    """Give up where waiting does not help: no permission, nobody there, no API server at all.
+
+    What is not permitted is told once all is asked for, so that it is told all at once.
+    """
+    refused = {
+        path: one.last_error
+        for path, one in reflectors.items()
+        if isinstance(one.last_error, Forbidden)
+    }
+    is_asked = all(_is_settled(one) or one.last_error for one in reflectors.values())
+    if refused and is_asked:
+        raise SurveyError(_not_permitted(refused))
+    for path, reflector in reflectors.items():
         error = reflector.last_error
-        if error is None or isinstance(error, Gone | TooManyRequests) or reflector.is_absent:
+        if error is None or isinstance(error, _WAITED_OUT) or reflector.is_absent:
             continue
         if error.status == 0 and _tls_error(error) is not None:
             raise SurveyError(_words(path, error))
@@ -216,15 +280,38 @@ def _words(path: str, error: ApiError) -> str:
             f"the API server does not accept the kubeconfig's credentials (401 {error.message}): "
             "they are wrong or have expired. Log in again, or renew the user's token."
         )
-    if isinstance(error, Forbidden):
-        return (
-            f"not permitted to list {path}: {error.message}. Use a kubeconfig that may list nodes, "
-            "pods and PodGroups in all namespaces."
-        )
     return (
         f"{path} cannot be listed: {str(error).rstrip('.')}. Is this the API server of a "
         "Kubernetes cluster? Check --kubeconfig and --context."
     )
+
+
+def _not_permitted(refused: Mapping[str, ApiError]) -> str:
+    """Return which rights are missing, all of them, and who has them."""
+    kinds = [_named(path) for path in refused]
+    namespaces = {where for _, where in kinds}
+    names = sorted(name for name, _ in kinds)
+    what = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    said = next(iter(refused.values())).message.rstrip(".")
+    if namespaces == {""}:
+        where, remedy = (
+            "in the whole cluster",
+            ("Have the ClusterRole quorate-viewer bound by a ClusterRoleBinding"),
+        )
+        if NODES.plural not in names:
+            remedy += ", or look in one namespace: -n NAMESPACE"
+    else:
+        where = f"in namespace {namespaces.pop()}"
+        remedy = "Have the ClusterRole view, or quorate-viewer, bound by a RoleBinding there"
+    return f"not permitted to list and watch {what} {where}: {said}. {remedy}."
+
+
+def _named(path: str) -> tuple[str, str]:
+    """Return a kind as rights name it, and the namespace in which it is listed."""
+    _, *parts = path.partition("?")[0].split("/")
+    group = parts[1] if parts[0] == "apis" else ""
+    namespace = parts[-2] if len(parts) > 4 and parts[-3] == "namespaces" else ""
+    return f"{parts[-1]}.{group}" if group else parts[-1], namespace
 
 
 def _network_words(error: ApiError) -> str:
@@ -248,9 +335,9 @@ def _tls_words(error: ssl.SSLError) -> str:
     return str(said).replace("_", " ").lower()
 
 
-def _trouble(feed: Feed) -> str:
+def _trouble(reflectors: Reflectors) -> str:
     """Return what the API server answered instead; ``""`` where it was silent."""
-    for path, reflector in feed.reflectors.items():
+    for path, reflector in reflectors.items():
         error = reflector.last_error
         is_silent = error is None or isinstance(error.__cause__, TimeoutError)
         if error is not None and not is_silent and not reflector.is_synced:

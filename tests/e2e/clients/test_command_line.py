@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tools.objects import gang_pods, pod
-from tools.testing import manifests, wait_for
+from tools.testing import command_line, manifests, wait_for
 
 ACCOUNT = "system:serviceaccount:quorate-system:quorate"
 
@@ -68,6 +68,88 @@ def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
     assert world.why("g")["message"] == "all 2 members that exist have a node"
     assert (world.why("g")["state"], world.why("g")["reason"]) == ("Started", "")
     assert world.why("alone")["message"] == "the pod has its node"
+
+
+def test_a_started_gang_stays_started_while_a_replacement_has_no_room(world):
+    """``gangs`` said "Waiting 3/4" and ``why`` "1 member must start now"."""
+    nodes = world.nodes(4, allocatable={"cpu": "1"})
+    world.create_pods(world.gang("g", 4, requests={"cpu": "1"}))
+    wait_for(lambda: world.running() == 4, "it has started")
+    [lost] = [name for name, node in world.where().items() if node == nodes[0]]
+    world.cordon(nodes[0])
+    world.delete_pod(lost, wait=True)
+    world.create_pods(gang_pods("g", 5, requests={"cpu": "1"})[4:])
+    sentence = world.wait_condition("0 of 1 more member fits")
+    found = world.why("g")
+    assert (found["state"], found["reason"]) == ("Started", "NotEnoughRoom")
+    assert (found["message"], found["hint"]) == (sentence, f"uncordon {nodes[0]}")
+    done = world.quorate_cli("gangs", "-n", world.namespace)
+    assert done.stdout.splitlines()[1].split()[:4] == ["g", "Started", "3/4", "4"]
+
+
+def test_a_gang_that_lost_a_plain_member_for_good_is_started(world):
+    """``gangs`` said "Waiting 2/2, NotEnoughMembers" of a gang of which two run."""
+    world.nodes(1)
+    world.create_pods(world.gang("g", 3, 2))
+    wait_for(lambda: world.running() == 3, "it has started")
+    world.delete_pod("g-1", wait=True)
+    found = world.why("g")
+    assert (found["state"], found["reason"], found["members"]["total"]) == ("Started", "", 2)
+
+
+def test_view_in_a_namespace_is_enough_for_why_and_gangs_there(waiting):
+    """They asked for nodes, and sixteen kinds more, in all namespaces, one after another."""
+    cluster, here, rbac = waiting.cluster, waiting.namespace, "rbac.authorization.k8s.io"
+    waiting.apply(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": here}],
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "view"},
+        },
+    )
+    token = cluster.service_account_token(here, "reader")
+    kubeconfig = cluster.kubeconfig_for(token, name="reader")
+
+    def asked(*words: str) -> subprocess.CompletedProcess:
+        line = command_line(*words, f"--kubeconfig={kubeconfig}")
+        return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+    wait_for(lambda: asked("gangs", "-n", here).returncode == 0, "the role is bound")
+    by_user, by_admin = (
+        json.loads(done.stdout)
+        for done in (
+            asked("why", "train", "-n", here, "-o", "json"),
+            waiting.quorate_cli("why", f"{here}/train", "-o", "json"),
+        )
+    )
+    assert by_user["schedulerLeads"] is None, "it may not read the Lease"
+    assert by_user | {"schedulerLeads": True} == by_admin
+    done = asked("gangs", "-A")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "Error: not permitted to list and watch events, podgroups.scheduling.k8s.io, "
+        "podgroups.scheduling.sigs.k8s.io, podgroups.scheduling.volcano.sh, "
+        "podgroups.scheduling.x-k8s.io and pods in the whole cluster: "
+    )
+    assert done.stderr.endswith("or look in one namespace: -n NAMESPACE.\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_the_leader_owns_is_shown_without_its_configuration(world):
+    """It started, was absent from ``gangs``, and ``why`` of its pod said that it is not ours."""
+    world.nodes(1)
+    world.scheduler = "scheduler-plugins-scheduler"
+    world.create_pods(world.gang("theirs", 2))
+    wait_for(lambda: world.running() == 2, "it has started")
+    where = (f"--kubeconfig={world.cluster.kubeconfig}", "-n", world.namespace)
+    line = command_line("gangs", *where)
+    listed = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
+    assert listed.stdout.splitlines()[1].split()[:3] == ["theirs", "Started", "2/2"]
+    line = command_line("why", "pod/theirs-0", *where)
+    assert subprocess.run(line, capture_output=True, timeout=60, check=False).returncode == 0
 
 
 def test_why_of_nobody_is_exit_code_1_and_says_where_to_look(world):

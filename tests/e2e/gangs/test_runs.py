@@ -116,6 +116,8 @@ def test_the_next_run_of_a_cron_job_starts_as_a_whole_when_the_first_has_ended(w
     run_of(world, cron_job, "second")
     world.wait_condition("Job second is of CronJob nightly, and Job first", JOB.format("second"))
     world.stays_unbound(JOB.format("second"))
+    found = world.why("nightly")
+    assert (found["state"], found["reason"]) == ("Started", "EarlierRunGoesOn")
     for one in running(world, "first"):
         end(world, one, "Succeeded")
     wait_for(lambda: len(running(world, "second")) == 4, "the second run has started")

@@ -208,6 +208,10 @@ def test_conditions_events_and_statuses_are_plain(world):
             for note in (sentence, entry.pod.warning):
                 made = bodies.event(entry.pod, note=note, now_s=NOW_S, **words)
                 assert_plain(made["note"])
+                for text in strings(
+                    bodies.explaining(made, explanation)["metadata"]["annotations"]
+                ):
+                    assert_plain(text)
         dialect, raw = by_name(key.dialect), raws.get(key.name)
         view = explainer.view(key, explanation)
         if dialect is None or dialect.object is None or raw is None or view is None:
@@ -223,7 +227,7 @@ def test_the_command_line_prints_plain_text_and_data_that_means_the_same(world):
     scheduler, _ = observed(world)
     keys = sorted(scheduler.cluster.gangs)
     found = explanations(scheduler, keys, NOW_S)
-    seen = SurveyResult(scheduler, keys, Leader(None), NOW_S, "", found)
+    seen = SurveyResult(scheduler, keys, Leader(None), NOW_S, "", found, {})
     for one in found:
         lines = why_text.lines_of(one, seen, wide=True)
         text = printed(lambda lines=lines: output.print_lines(lines))

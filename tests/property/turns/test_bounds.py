@@ -220,7 +220,7 @@ TESTED = {
     "AGAIN_S": TELLING + "test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said",
     "AFTER_LOSS_S": TELLING + "test_what_was_lost_is_said_again_later_and_not_at_once",
     "CHANGES_AT_ONCE_MAX": TELLING + "test_a_reason_that_flaps_is_said_a_few_times_only",
-    "SERIES_S_MAX": TELLING + "test_an_event_that_the_server_has_dropped_is_made_anew",
+    "STILL_SO_S": TELLING + "test_what_stays_as_it_is_is_said_again_before_it_is_forgotten",
     "GATES_NAMED_MAX": IN_WORLDS,
     "TASKS_NAMED_MAX": IN_WORLDS,
     "OWNERS_NAMED_MAX": CORE

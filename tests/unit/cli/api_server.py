@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +10,19 @@ from contextlib import contextmanager
 import yaml
 from aiohttp import web
 
+from quorate.cli.asking.told import is_leaders
+from quorate.core.model import Pod, PodSpec
+from quorate.core.model.changes import DialectServed
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import Reason
+from quorate.core.scheduler import Scheduler
+from quorate.shell.apis import api_words
+from quorate.shell.kube.errors import ApiError
 from quorate.shell.kube.paths import resource_path
+from quorate.shell.report import bodies
+from quorate.shell.report.owners import found_out
 from quorate.shell.watch.lookups import LOOKUPS
+from quorate.shell.watch.objects import watched_kinds
 from tests import servers
 from tools import objects
 from tools.objects import GANG_LABEL, pod_group
@@ -18,6 +30,9 @@ from tools.testing import HANGS_S
 
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 X_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+EVENTS = "/api/v1/events"
+OF_A_NAMESPACE = re.compile(r"(/apis?/.*?)namespaces/([^/]+)/([^/]+)")
+SAID_S = 1767225600.0
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/quorate-system/leases/quorate"
 
 
@@ -53,9 +68,71 @@ class ApiServer:
             await response.prepare(request)
             await asyncio.sleep(60)
             return response
-        code, body = self.answers.get(request.path, self.all_others)
+        code, body = self.answer_at(request.path)
         text = body if isinstance(body, str) else json.dumps(body)
         return web.Response(status=code, text=text)
+
+    def answer_at(self, path):
+        """Return what is answered; a list of one namespace is a part of the list of all."""
+        of_one = OF_A_NAMESPACE.fullmatch(path)
+        if path in self.answers or of_one is None:
+            return self.answers.get(path, self.all_others)
+        before, namespace, plural = of_one.groups()
+        code, body = self.answers.get(f"{before}{plural}", self.all_others)
+        if code != 200 or not isinstance(body, dict):
+            return code, body
+        items = [one for one in body["items"] if one["metadata"]["namespace"] == namespace]
+        return code, {**body, "items": items}
+
+    def tell(self):
+        """Add the Events of a leader that knows all of this, and that has placed nothing."""
+        scheduler = Scheduler(Policy(), api_words())
+        for path, kind in watched_kinds(frozenset(Policy().scheduler_names)).items():
+            code, body = self.answer_at(path)
+            if kind.dialect:
+                scheduler.observe([DialectServed(kind.dialect, served=code == 200)])
+            items = body["items"] if code == 200 else []
+            scheduler.observe([kind.changed(json.dumps(one).encode()) for one in items])
+        explainer = scheduler.explainer(SAID_S)
+        for key in scheduler.cluster.gangs:
+            for owner in explainer.owners(key):
+                change = asyncio.run(found_out(_Direct(self), key.namespace, owner))
+                scheduler.observe([change])
+        found = [explainer.explain(k) for k, g in scheduler.cluster.gangs.items() if is_leaders(g)]
+        said = [one for one in found if one.reason is not Reason.STARTING]
+        self.answers[EVENTS] = listing(*map(event, said))
+        return self
+
+
+class _Direct:
+    """Reads what a server answers without asking it."""
+
+    def __init__(self, server) -> None:
+        self._server = server
+
+    async def get(self, path, params=None):
+        del params
+        code, body = self._server.answer_at(path.partition("?")[0])
+        if code != 200:
+            raise ApiError(code, "", "")
+        return json.dumps(body).encode()
+
+    get_list = get
+
+
+def event(explanation, at_s=SAID_S):
+    """Return an Event of the leader that carries an explanation."""
+    namespace = explanation.key.namespace
+    made = bodies.event(
+        Pod("", namespace, explanation.key.bare_name, scheduler="quorate", spec=PodSpec()),
+        kind="Warning",
+        reason="FailedScheduling",
+        action="Scheduling",
+        note=explanation.message,
+        instance="x",
+        now_s=at_s,
+    )
+    return bodies.explaining(made, explanation)
 
 
 @contextmanager
@@ -125,6 +202,12 @@ def small_cluster() -> ApiServer:
             **{resource_path(*one.resource[:3]): listing() for one in LOOKUPS},
             PODS: listing(*pods),
             X_GROUPS: listing(group(), group("done", 1), group("far", 2, namespace="other")),
-            LEASE: (200, {"spec": {"holderIdentity": "quorate-0"}}),
+            LEASE: (200, lease("quorate-0")),
         }
-    )
+    ).tell()
+
+
+def lease(holder, names=""):
+    annotations = {"quorate.dev/scheduler-names": names} if names else {}
+    meta = {"resourceVersion": "1", "annotations": annotations}
+    return {"metadata": meta, "spec": {"holderIdentity": holder}}

@@ -7,7 +7,7 @@ nothing has. Called by ``why`` and ``gangs``.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quorate.core.cluster.gangs.gangs import PodEntry
@@ -51,12 +51,22 @@ class Name(NamedTuple):
             raise NotAName(f"{typed!r} is no name: write NAME, NAMESPACE/NAME or KIND/NAME")
         return cls(before, name)
 
+    @property
+    def namespace(self) -> str:
+        """The namespace that stands before the name, unless that is a kind which is known to us."""
+        word = self._word
+        return "" if {word, word.removesuffix("s")} & {GANG, POD, *_WORKLOADS} else self.before
+
+    @property
+    def _word(self) -> str:
+        word = self.before.partition(".")[0].lower()  # job.batch/x, as kubectl prints it
+        return _SHORT.get(word, word)
+
     def kind(self, scheduler: Scheduler) -> str:
         """Return the kind in lower case; ``""`` where none, or a namespace, stands before it."""
         if not self.before:
             return ""
-        word = self.before.partition(".")[0].lower()  # job.batch/x, as kubectl prints it
-        word = _SHORT.get(word, word)
+        word = self._word
         singular = word.removesuffix("s")
         known = {GANG, POD, *_WORKLOADS} | _owners(scheduler)
         return next((one for one in (word, singular) if one in known), "")
@@ -128,8 +138,13 @@ def _gangs_of_workload(scheduler: Scheduler, namespace: str, kind: str, name: st
     return sorted(made | of_objects)
 
 
-def not_found(scheduler: Scheduler, namespace: str, asked: Name) -> str:
-    """Return that nothing has this name, and what else may have been meant, as one sentence."""
+def not_found(scheduler: Scheduler, namespace: str, asked: Iterable[Name]) -> list[str]:
+    """Return for each name that nothing has it, and what else may have been meant: a sentence."""
+    missing = [one for one in asked if not find(scheduler, namespace, one)]
+    return [_not_found(scheduler, namespace, one) for one in missing]
+
+
+def _not_found(scheduler: Scheduler, namespace: str, asked: Name) -> str:
     kind, where = asked.kind(scheduler), asked.place(scheduler, namespace)
     what = f"{kind} {asked.name}" if kind else asked.name
     foreign = sorted(
@@ -163,11 +178,12 @@ def _foreign(scheduler: Scheduler, namespace: str, kind: str, name: str) -> Iter
 def _instead(scheduler: Scheduler, namespace: str, name: str) -> str:
     """Return a suggestion: the same name in another namespace, or a similar name."""
     gangs = [key for key in scheduler.cluster.gangs if not key.is_single]
-    elsewhere = sorted({key.namespace for key in gangs if key.name == name})
-    if elsewhere:
+    elsewhere = sorted({key.namespace for key in gangs if key.name == name} - {namespace})
+    if elsewhere and namespace:
         return f", but there is one in namespace {elsewhere[0]} (-n {elsewhere[0]})."
     here = {key.name for key in gangs if namespace in ("", key.namespace)}
-    alike = difflib.get_close_matches(name, sorted(here), n=_ALIKE_MAX)
+    close = difflib.get_close_matches(name, sorted(here), n=_ALIKE_MAX)
+    alike = [f"{GANG}/{one}" if one == name else one for one in close]
     return f"; did you mean {' or '.join(alike)}?" if alike else "."
 
 

@@ -20,7 +20,7 @@ from quorate.cli.asking.selection import (
     parse_sort,
     parse_states,
 )
-from quorate.cli.commands.look import Access, look
+from quorate.cli.commands.look import Access, Wanted, look
 from quorate.cli.show import output
 from quorate.cli.show.gang_data import gang_object, list_of, typed_name
 from quorate.cli.show.gang_table import GangTable
@@ -84,11 +84,6 @@ class _Selection(NamedTuple):
         wanted = [one for one in found if not self.states or one["state"] in self.states]
         return in_order(wanted, self.path)
 
-    def missing(self, result: SurveyResult) -> list[str]:
-        """Return what to say of each name that nothing has."""
-        core, where = result.scheduler, result.namespace
-        return [not_found(core, where, one) for one in self.names if not find(core, where, one)]
-
 
 def gangs(access: Access, wishes: Wishes) -> int:
     """Print the gangs of one namespace or of all; return the exit code."""
@@ -110,7 +105,7 @@ def gangs(access: Access, wishes: Wishes) -> int:
             stream.show(objects)
         else:
             _print(objects, result, wishes, table)
-        missing = selection.missing(result)
+        missing = not_found(result.scheduler, result.namespace, selection.names)
         for said in missing:
             output.error(f"{said} See: quorate gangs -A")
         return 1 if missing else 0
@@ -123,7 +118,8 @@ def gangs(access: Access, wishes: Wishes) -> int:
             else:
                 table.show(objects, result.now_s)
 
-    return look(access, selection.choose, show, again=show_again if wishes.watch else None)
+    wanted = Wanted(selection.choose, selection.names)
+    return look(access, wanted, show, again=show_again if wishes.watch else None)
 
 
 class _Stream:

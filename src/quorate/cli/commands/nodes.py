@@ -7,7 +7,7 @@ labels, 2 the call, the cluster or the configuration is at fault.
 from __future__ import annotations
 
 from quorate.cli.asking.selection import SelectionError, parse_selector
-from quorate.cli.commands.look import Access, look
+from quorate.cli.commands.look import Access, Wanted, look
 from quorate.cli.show import node_map, output
 from quorate.cli.show.node_usage import usage_list, usages
 from quorate.cli.show.survey_result import SurveyResult
@@ -31,4 +31,4 @@ def nodes(access: Access, selector: str, form: str) -> int:
             output.say(f"No nodes{such} found.", err=True)
         return 0
 
-    return look(access, lambda _core, _where: [], show)
+    return look(access, Wanted(lambda _core, _where: [], with_nodes=True), show)

@@ -249,7 +249,7 @@ def _why(run: Replay, name: str) -> int:
         output.say(f"no gang and no pod of ours is named {name} after decision {run.decision}")
         return 1
     found = explanations(run.scheduler, keys, run.now_s)
-    result = SurveyResult(run.scheduler, keys, Leader(None), run.now_s, "", found)
+    result = SurveyResult(run.scheduler, keys, Leader(None), run.now_s, "", found, {})
     for one in found:
         output.print_lines(why_text.lines_of(one, result, wide=True))
     return 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorate.cli.asking.names import Name, NotAName, find, not_found
-from quorate.cli.commands.look import Access, look
+from quorate.cli.commands.look import Access, Wanted, look
 from quorate.cli.show import output, why_text
 from quorate.cli.show.gang_data import gang_object, list_of
 from quorate.cli.show.survey_result import SurveyResult
@@ -24,16 +24,9 @@ def why(access: Access, typed: Sequence[str], form: str) -> int:
         names = [Name.parse(one) for one in typed]
     except NotAName as error:
         return output.error(str(error))
-    missing: list[str] = []
 
     def choose(scheduler: Scheduler, where: str) -> list[GangKey]:
-        found: dict[GangKey, None] = {}
-        for name in names:
-            keys = find(scheduler, where, name)
-            found |= dict.fromkeys(keys)
-            if not keys:
-                missing.append(not_found(scheduler, where, name))
-        return list(found)
+        return list(dict.fromkeys(key for name in names for key in find(scheduler, where, name)))
 
     def show(result: SurveyResult) -> int:
         if form in ("json", "yaml"):
@@ -41,11 +34,12 @@ def why(access: Access, typed: Sequence[str], form: str) -> int:
         else:
             for one in result.found:
                 output.print_lines(why_text.lines_of(one, result, wide=form == "wide"))
+        missing = not_found(result.scheduler, result.namespace, names)
         for said in missing:
             output.error(f"{said} See: quorate gangs -A --pods")
         return 1 if missing else 0
 
-    return look(access, choose, show)
+    return look(access, Wanted(choose, names), show)
 
 
 def _print_data(result: SurveyResult, form: str, *, is_one: bool) -> None:

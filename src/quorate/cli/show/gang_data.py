@@ -17,7 +17,7 @@ from quorate.core.model.reasons import Explanation, Reason
 from quorate.shell.apis import api_words
 
 API_VERSION = "quorate.dev/v1alpha1"
-_LEFT_TO_US = ("key", "state", "reason", "members")
+_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS")
 
 
 def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
     words = api_words().get(key.dialect)
     first = next(iter(gang.members.values()), None)
     owner = first.pod.owner if first else None
-    leads = result.leader.holder
+    leads, said = result.leader.holder, result.said.get(key)
     facts = {name: value for name, value in _camel(explanation).items() if name not in _LEFT_TO_US}
     return {
         "apiVersion": API_VERSION,
@@ -47,6 +47,8 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
         "reason": "" if explanation.reason is Reason.NONE else str(explanation.reason),
         "members": _members(explanation, minimum_is_known=gang.quorum_is_known),
         **facts,
+        "saidAt": _timestamp(said.at_s) if said is not None else None,
+        "saidBeforeNews": said is not None and said.is_older,
         "schedulerLeads": None if leads is None else bool(leads),
     }
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from quorate.core.words.plain_text import plain, plain_lines
+from quorate.core.words.plain_text import plain, plain_json, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def print_data(value: object, form: str) -> None:
 
     if form == "json":
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        sys.stdout.write(f"{_escaped_json(text)}\n")
+        sys.stdout.write(f"{plain_json(text)}\n")
         return
     import yaml  # noqa: PLC0415
 
@@ -141,15 +141,3 @@ def _plain_text(text: Text) -> Text:
         styles = [span.style for span in text.spans if span.start <= begin and end <= span.end]
         made.append(shown(text.plain[begin:end]), style=styles[-1] if styles else None)
     return made
-
-
-def _escaped_json(text: str) -> str:
-    """Return JSON with escapes for what is not plain: it is in strings only, and stays the same."""
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(char if char == "\n" or char.isprintable() else _as_utf16(char) for char in text)
-
-
-def _as_utf16(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -10,6 +10,7 @@ import msgspec
 
 from quorate.cli.asking import mistakes
 from quorate.cli.asking.owners_elsewhere import Elsewhere
+from quorate.cli.asking.told import Said
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members
@@ -32,7 +33,7 @@ class SurveyResult(NamedTuple):
     """A core that has observed the cluster, the gangs that were asked for, and who leads.
 
     ``now_s`` is the time of the survey, in seconds since 1970. ``namespace`` is "" for all.
-    ``found`` has the explanations of ``keys``.
+    ``found`` has the explanations of ``keys``, and ``said`` when the leader said them, if it did.
     """
 
     scheduler: Scheduler
@@ -41,24 +42,27 @@ class SurveyResult(NamedTuple):
     now_s: float
     namespace: str
     found: list[Explanation]
+    said: dict[GangKey, Said]
 
     def gang(self, key: GangKey) -> GangEntry:
         """Return the core's entry of a gang."""
         return self.scheduler.cluster.gangs[key]
 
 
-def explanations(
-    scheduler: Scheduler,
-    keys: Iterable[GangKey],
-    now_s: float,
-    elsewhere: Elsewhere | None = None,
+def explanations(scheduler: Scheduler, keys: Iterable[GangKey], now_s: float) -> list[Explanation]:
+    """Return the explanations of these gangs by this core; gangs that are gone are left out."""
+    explainer = scheduler.explainer(now_s)
+    made = [found for key in keys if (found := explainer.explain(key)) is not None]
+    return with_mistakes(scheduler, made)
+
+
+def with_mistakes(
+    scheduler: Scheduler, made: Iterable[Explanation], elsewhere: Elsewhere | None = None
 ) -> list[Explanation]:
-    """Return the explanations of these gangs; gangs that are gone are left out.
+    """Return the explanations with what was meant for these gangs, or with how they have ended.
 
     ``elsewhere`` are owners that have made no pod yet, by their gang.
     """
-    explainer = scheduler.explainer(now_s)
-    made = [found for key in keys if (found := explainer.explain(key)) is not None]
     made = mistakes.explained(scheduler, made, elsewhere)
     return [_of_the_ended(one) if has_ended(one.members) else one for one in made]
 

@@ -24,9 +24,17 @@ def lines_of(explanation: Explanation, result: SurveyResult, *, wide: bool) -> l
     lines = [f"  {explanation.message}", "", *_facts(explanation)]
     if wide:
         lines += _more_facts(explanation, result)
-    if result.leader.holder == "" and explanation.state is not GangState.STARTED:
-        lines.append("  note      no quorate scheduler holds its lease: is one running?")
+    lines += _notes(explanation, result, wide=wide)
     return [title, *map(Text, lines)]
+
+
+def _notes(explanation: Explanation, result: SurveyResult, *, wide: bool) -> Iterator[str]:
+    said, is_led = result.said.get(explanation.key), result.leader.holder != ""
+    if said is not None and (wide or said.is_older or not is_led):
+        since = ", and pods have come, gone or got nodes since" if said.is_older else ""
+        yield f"  note      the scheduler said this {age(result.now_s - said.at_s)} ago{since}"
+    if not is_led and explanation.state is not GangState.STARTED:
+        yield "  note      no quorate scheduler holds its lease: is one running?"
 
 
 def _facts(explanation: Explanation) -> Iterator[str]:
@@ -61,7 +69,8 @@ def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]
     gang = result.gang(explanation.key)
     yield f"  age       {age(result.now_s - gang.created_s)}"
     yield f"  priority  {gang.priority}"
-    yield f"  nodes     {explanation.nodes} in the cluster"
+    if explanation.nodes:
+        yield f"  nodes     {explanation.nodes} in the cluster"
     entries = sorted(gang.members.values(), key=lambda entry: entry.pod.name)
     for entry in entries[:_PODS_MAX]:
         pod = entry.pod

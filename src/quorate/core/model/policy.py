@@ -309,8 +309,8 @@ AFTER_LOSS_S = 10.0
 """So long after it was lost on its way, it is said again."""
 CHANGES_AT_ONCE_MAX = 4
 """So many changes of reason are said at once in ``AGAIN_S``: a reason that flaps is no news."""
-SERIES_S_MAX = 3600.0
-"""An API server keeps an Event for an hour after it was written last."""
+STILL_SO_S = 1200.0
+"""So long after it, the same is said again: an API server forgets an Event an hour after it."""
 
 # What one message lists (``words``, ``rules.faults``).
 

@@ -102,7 +102,8 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     ``bound`` have a node (whatever their phase); ``assumed`` have one in our plan; ``waiting`` have
     none. ``running``, ``succeeded`` and ``failed`` are phases of pods that are bound, or were in an
     earlier life of the gang (``past``), unless members wait to begin another one. Of the past ones
-    ``done`` count towards min: they succeeded in the run that goes on.
+    ``done`` count towards min: they succeeded in the run that goes on. ``unassigned`` have no node
+    in the API server's eyes, whatever is under way.
     """
 
     needed: int
@@ -119,6 +120,7 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
     past: int = 0
     done: int = 0
+    unassigned: int = 0
 
     @property
     def placed(self) -> int:
@@ -166,7 +168,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``message`` is the one that condition, Event and command line share; ``hint`` says what a
     person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
-    says what room is reserved for replacements of lost members, and until when.
+    says what room is reserved for replacements of lost members, and until when: ``held_until_s`` is
+    that time (epoch seconds; 0: nothing is).
     """
 
     key: GangKey
@@ -179,6 +182,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[str, ...] = ()
     held: str = ""
+    held_until_s: float = 0.0
 
 
 class GangView(msgspec.Struct, frozen=True, kw_only=True):

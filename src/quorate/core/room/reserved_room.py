@@ -8,7 +8,6 @@ uses it only when it does not fit otherwise.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -21,8 +20,6 @@ from quorate.core.cluster.gangs.reservations import NotReserved, Reservation, Re
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.room.room import Room
-
-_WITHHELD = re.compile(r"(node \S+ holds|\d+ nodes hold) room for gang ")
 
 
 def withheld_from(gang: GangEntry, reservations: Reservations) -> list[list[Reservation]]:
@@ -112,11 +109,6 @@ def withheld_words(withheld: Sequence[Reservation]) -> str:
     return f"{who} room for gang {gangs[0]}{more} until {_time(withheld)}"
 
 
-def speaks_of_reservations(message: str) -> bool:
-    """Whether ``withheld_words`` made this message of a gang."""
-    return _WITHHELD.search(message) is not None
-
-
 def reserved_for(
     reservations: Sequence[Reservation], not_reserved: NotReserved | None = None
 ) -> str:
@@ -141,6 +133,15 @@ def reserved_for(
     return words
 
 
+def held_until_s(
+    reservations: Sequence[Reservation], not_reserved: NotReserved | None = None
+) -> float:
+    """Return when what ``reserved_for`` says is over, in epoch seconds; 0: it says nothing."""
+    if not reservations:
+        return not_reserved.until_s if not_reserved is not None else 0.0
+    return max(reservation.until_s for reservation in reservations)
+
+
 def _not_reserved_words(not_reserved: NotReserved) -> str:
     members = "1 lost member" if not_reserved.slots == 1 else f"{not_reserved.slots} lost members"
     most = f"{not_reserved.most} are the most for a {not_reserved.whose}"
@@ -149,5 +150,5 @@ def _not_reserved_words(not_reserved: NotReserved) -> str:
 
 def _time(reservations: Sequence[Reservation]) -> str:
     """Return the time when the last of the reservations ends."""
-    end_s = max(reservation.until_s for reservation in reservations)
+    end_s = held_until_s(reservations)
     return f"{datetime.fromtimestamp(end_s, tz=UTC):%H:%M:%S} UTC"

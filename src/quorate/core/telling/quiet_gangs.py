@@ -26,6 +26,8 @@ class QuietGangs:
         self._told_of: dict[GangKey, NodesVersion] = {}
         """Gangs that were told how the nodes stand, and in which version of them; oldest first."""
         self._renewed_until_s = 0.0
+        self._said_s: dict[GangKey, float] = {}
+        """When an Event of a gang was said last; oldest first."""
 
     def __len__(self) -> int:
         """Return how many gangs will be explained; a gang may count twice."""
@@ -55,13 +57,19 @@ class QuietGangs:
         self.drop(key)
         self._explained_s.pop(key, None)
         self._told_of.pop(key, None)
+        self._said_s.pop(key, None)
 
-    # Words about nodes
+    # Words that change with the nodes, and words that time alone makes untrue or forgotten
 
     @property
-    def has_told_of_nodes(self) -> bool:
-        """Whether there are words that changes of the nodes may make untrue."""
-        return bool(self._told_of)
+    def has_told(self) -> bool:
+        """Whether there are words that time or changes of the nodes may make untrue."""
+        return bool(self._told_of or self._said_s)
+
+    def note_said(self, key: GangKey, now_s: float) -> None:
+        """Note that the gang's Event is written now; it is to be written again, before it ends."""
+        self._said_s.pop(key, None)
+        self._said_s[key] = now_s
 
     def note_told(self, key: GangKey, version: NodesVersion | None) -> None:
         """Note that a gang was told how the nodes stood in a version; None: nothing of nodes."""
@@ -88,6 +96,10 @@ class QuietGangs:
                 self._renewed_until_s = now_s + pace_s
         for key in found:
             self.note_told(key, version)
+            self.explain_at(key, now_s)
+        said = islice(self._said_s.items(), policy.EXPLAINED_PER_TURN_MAX)
+        for key in [key for key, at_s in said if now_s >= at_s + policy.STILL_SO_S]:
+            self.note_said(key, now_s)
             self.explain_at(key, now_s)
 
     # All of them

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import msgspec
 
 from quorate.core.model import GangKey, Pod
-from quorate.core.model.reasons import GangView, Reason
+from quorate.core.model.reasons import Explanation, GangView, Reason
 
 
 class SayCondition(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     ``count`` is how many times it has been said, this time included: from 2 on, the existing Event
     continues as a series. ``began_s`` (wall clock, epoch seconds) is when it was first said, which
-    distinguishes it from other Events about the same object.
+    distinguishes it from other Events about the same object. A gang's carries its ``explanation``.
     """
 
     key: GangKey
@@ -39,6 +39,7 @@ class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
     of_gang: bool
     count: int
     began_s: float
+    explanation: Explanation | None = None
 
     @property
     def about(self) -> tuple[Hashable, ...]:

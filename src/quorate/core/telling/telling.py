@@ -52,7 +52,7 @@ class _Series(msgspec.Struct):
 
     began_s: float
     at_s: float
-    message: str
+    words: tuple[object, ...]
     count: int = 1
 
 
@@ -116,6 +116,13 @@ class Telling:
             said.is_lost, said.at_s = True, now_s
         self.quiet_gangs.explain_at(key, now_s + policy.AFTER_LOSS_S)
 
+    def event_lost(self, key: GangKey, now_s: float) -> None:
+        """Note that a gang's Event could not be written; it is said again later."""
+        one = self._gangs.get(key)
+        if one is not None:
+            one.event_reason = None
+        self.quiet_gangs.explain_at(key, now_s + policy.AFTER_LOSS_S)
+
     def status_lost(self, key: GangKey, now_s: float) -> None:
         """Note that the status of a gang's object could not be written; it is said again later."""
         self.quiet_gangs.explain_at(key, now_s + policy.AFTER_LOSS_S)
@@ -156,19 +163,16 @@ class Telling:
             self.quiet_gangs.explain_at(gang.key, now.s + policy.PATIENCE_S)
         recipients = self._waiting(gang, explanation)
         self.counted.put(gang, explanation.state, explanation.reason, recipients)
+        first = next((entry for entry in recipients if entry.where is Where.WAITING), None)
+        first = first or next(iter(recipients), None)
+        if first is not None:
+            words = explainer.pod_message(first, explanation)
+            self._tell_readers(one, first.pod, words, explanation, now)
         for entry in recipients:
             self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)
-        if recipients:
-            first = next(
-                (entry for entry in recipients if entry.where is Where.WAITING), recipients[0]
-            )
-            words = explainer.pod_message(first, explanation)
-            self._tell_readers(gang.key, one, first.pod, words, now)
-            if not gang.key.is_single:
-                bare = None if _has_object(gang) else first
-                self._tell_of_pods(
-                    gang.key, [entry for entry in recipients if entry is not bare], now
-                )
+        if not gang.key.is_single:
+            bare = None if _has_object(gang) else first
+            self._tell_of_pods(gang.key, [entry for entry in recipients if entry is not bare], now)
         self._tell_status(one, explainer.view(gang.key, explanation), now)
 
     def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
@@ -235,21 +239,33 @@ class Telling:
         return False
 
     def _tell_readers(
-        self, key: GangKey, one: _Gang, pod: Pod, words: tuple[Reason, str], now: Now
+        self,
+        one: _Gang,
+        pod: Pod,
+        words: tuple[Reason, str],
+        explanation: Explanation,
+        now: Now,
     ) -> None:
-        """Queue the gang's Event: one for each reason, which continues as a series."""
-        reason, message = words
-        series = one.series.get(reason)
-        if series is None or now.s - series.at_s >= policy.SERIES_S_MAX:
-            series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, message)
-        elif series.message == message and reason is one.event_reason:
-            return
-        elif now.s - series.at_s < policy.AGAIN_S:
-            self.quiet_gangs.explain_at(key, series.at_s + policy.AGAIN_S)
-            return
+        """Queue the gang's Event: one for each reason, which continues as a series.
+
+        It is what ``quorate why`` prints, so it is said when the condition is, and before it.
+        """
+        (reason, message), key, members = words, explanation.key, explanation.members
+        said = message, explanation.hint, explanation.state, members.total, members.unassigned
+        series, is_other = one.series.get(reason), reason is not one.event_reason
+        if series is None:
+            series = one.series[reason] = _Series(self.stamp(now.wall_s), now.s, said)
         else:
-            series.at_s, series.message, series.count = now.s, message, series.count + 1
+            is_said = series.words == said and not is_other
+            due_s = series.at_s + (policy.STILL_SO_S if is_said else policy.AGAIN_S)
+            at_once = is_other and len(one.changed_s) <= policy.CHANGES_AT_ONCE_MAX
+            if now.s < due_s and not at_once:
+                if not is_said:
+                    self.quiet_gangs.explain_at(key, due_s)
+                return
+            series.at_s, series.words, series.count = now.s, said, series.count + 1
         one.event_reason = reason
+        self.quiet_gangs.note_said(key, now.s)
         event = SayEvent(
             key=key,
             pod=pod,
@@ -258,8 +274,9 @@ class Telling:
             of_gang=True,
             count=series.count,
             began_s=series.began_s,
+            explanation=explanation,
         )
-        self._outbox.put(event, again=series.count > 1)
+        self._outbox.put(event, again=not is_other)
 
     def _tell_status(self, one: _Gang, view: GangView | None, now: Now) -> None:
         """Queue the status of the gang's object: counts at once, a new message later.

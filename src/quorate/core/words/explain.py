@@ -24,7 +24,13 @@ from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.queue.gate import asked_owners, held_by, namesake
 from quorate.core.room.promises import Promises
-from quorate.core.room.reserved_room import reserved_for, withheld_from, withheld_words, without
+from quorate.core.room.reserved_room import (
+    held_until_s,
+    reserved_for,
+    withheld_from,
+    withheld_words,
+    without,
+)
 from quorate.core.room.room import Room
 from quorate.core.words.counting import counted
 from quorate.core.words.diagnosis import Diagnoses, Diagnosis, would_fit
@@ -144,6 +150,8 @@ class Explainer:
             message, hint = self._held_words(gang, reason)
             if reason is Reason.BACKING_OFF:
                 reason, message, diagnosis = self._behind_back_off(gang, message)
+        reservations = self._cluster.reservations
+        held = reservations.of(key), reservations.not_reserved(key)
         return Explanation(
             key=key,
             state=state_of(gang),
@@ -154,9 +162,8 @@ class Explainer:
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
             warnings=warnings_of(gang),
-            held=reserved_for(
-                self._cluster.reservations.of(key), self._cluster.reservations.not_reserved(key)
-            ),
+            held=reserved_for(*held),
+            held_until_s=held_until_s(*held),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:

@@ -44,6 +44,7 @@ def members_in(gang: GangEntry) -> Members:
         total=len(gang.members),
         past=0 if begins_anew else counts[Where.PAST],
         done=done,
+        unassigned=sum(not entry.pod.node for entry in gang.members.values()),
     )
 
 

@@ -32,5 +32,17 @@ def plain_lines(text: str, chars_max: int = 0) -> str:
     return "\n".join(plain(line) for line in text.split("\n"))
 
 
+def plain_json(text: str) -> str:
+    """Return JSON with escapes for what is not plain: it is in strings only, and stays the same."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char == "\n" or char.isprintable() else _as_utf16(char) for char in text)
+
+
+def _as_utf16(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
 def _written_out(char: str) -> str:
     return char.encode("unicode_escape").decode()

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import cast
 
+import msgspec
+
 from quorate.core.model import Pod
 from quorate.core.model.plan import Preemption
-from quorate.core.model.reasons import Reason
-from quorate.core.words.plain_text import plain
+from quorate.core.model.reasons import Explanation, Reason
+from quorate.core.words.plain_text import plain, plain_json
 from quorate.dialects.common.fields import format_micro_time, format_time
+from quorate.shell.annotations import EXPLAINS, EXPLANATION
 
 _NOTE_BYTES_MAX = 1024
 _NAME_CHARS_MAX = 253
+_BLOCKERS_MAX, _RULED_OUT_MAX = 10, 20
+"""So many classes of pods, and rules for each of them, have a place in an Event."""
 
 
 def condition_reason(reason: Reason) -> str:
@@ -90,16 +95,34 @@ def caused_by(event: dict[str, object], preemption: Preemption) -> dict[str, obj
     return {**event, "related": related}
 
 
-def about(
-    event: dict[str, object], regarding: dict[str, str] | None, annotations: dict[str, str]
-) -> dict[str, object]:
-    """Return an Event with annotations, about ``regarding`` (None: its pod), in its namespace."""
-    meta = {**cast(dict[str, object], event["metadata"]), "annotations": annotations}
+def about(event: dict[str, object], regarding: dict[str, str] | None) -> dict[str, object]:
+    """Return an Event about ``regarding`` (None: its pod), in its namespace."""
     if regarding is None:
-        return {**event, "metadata": meta}
+        return event
+    meta = {**cast(dict[str, object], event["metadata"])}
     suffix = str(meta["name"]).rpartition(".")[2]
     meta["name"] = f"{regarding['name'][: _NAME_CHARS_MAX - len(suffix) - 1]}.{suffix}"
     return {**event, "metadata": meta, "regarding": regarding}
+
+
+def explaining(event: dict[str, object], explanation: Explanation) -> dict[str, object]:
+    """Return an Event with the explanation of its gang, which ``quorate why`` prints."""
+    told = msgspec.structs.replace(
+        explanation,
+        message=clipped(explanation.message),
+        hint=clipped(explanation.hint),
+        warnings=(),  # they are told by what the pods and the gang's object say themselves
+        blockers=tuple(
+            msgspec.structs.replace(one, ruled_out=one.ruled_out[:_RULED_OUT_MAX])
+            for one in explanation.blockers[:_BLOCKERS_MAX]
+        ),
+    )
+    meta = {
+        **cast(dict[str, object], event["metadata"]),
+        "labels": {EXPLAINS: "pod" if explanation.key.is_single else "gang"},
+        "annotations": {EXPLANATION: plain_json(msgspec.json.encode(told).decode())},
+    }
+    return {**event, "metadata": meta}
 
 
 def clipped(note: str) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from quorate.core.cluster.gangs.gangs import GangEntry, key_of
@@ -160,7 +160,7 @@ class Reporter:
         while True:
             if not (self._telling.quiet_gangs or self._telling):
                 self._touch_news.clear()
-                pace_s = PATIENCE_S if self._telling.quiet_gangs.has_told_of_nodes else None
+                pace_s = PATIENCE_S if self._telling.quiet_gangs.has_told else None
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._touch_news.wait(), pace_s)
             await asyncio.sleep(_TICK_S)
@@ -250,7 +250,7 @@ class Reporter:
         send = partial(
             self._send_event,
             note.pod,
-            lambda: bodies.about(make(), note.regarding, note.annotations),
+            lambda: bodies.explaining(bodies.about(make(), note.regarding), explanation),
         )
         self.writes.put((note.reason, gang.key), send, urgent=False)
 
@@ -261,15 +261,8 @@ class Reporter:
             return
         words = {"kind": "Normal", "reason": STARTED, "action": "Binding", "note": start.note}
         make = self._event(start.pod, **words)
-        body = partial(self._about, make, start.regarding)
-        send = partial(self._send_event, start.pod, body)
+        send = partial(self._send_event, start.pod, lambda: bodies.about(make(), start.regarding))
         self.writes.put((STARTED, gang.key), send, urgent=False)
-
-    @staticmethod
-    def _about(
-        make: Callable[[], dict[str, object]], regarding: dict[str, str]
-    ) -> dict[str, object]:
-        return bodies.about(make(), regarding, {})
 
     def _warn_of(self, gang: GangEntry) -> None:
         """Warn about the gang's pods."""
@@ -336,18 +329,28 @@ class Reporter:
         )
         gang = self._scheduler.cluster.gangs.get(saying.key)
         if saying.of_gang and gang is not None:
-            event = bodies.about(event, object_of(gang), {})
+            event = bodies.about(event, object_of(gang))
+        if saying.explanation is not None:
+            event = bodies.explaining(event, saying.explanation)
         send = partial(self._send_series, saying, event)
-        self.writes.put(saying.about, send, urgent=False)
+        is_urgent = saying.explanation is not None
+        lost = partial(self._event_lost, saying.key) if is_urgent else None
+        self.writes.put(saying.about, send, urgent=is_urgent, lost=lost)
+
+    def _event_lost(self, key: GangKey) -> None:
+        self._telling.event_lost(key, self._clock.monotonic_s())
+        self._touch_news.set()
 
     async def _send_series(self, saying: SayEvent, event: dict[str, object]) -> None:
         path = _EVENTS_PATH.format(saying.pod.namespace)
         if saying.count > 1:
             now_s = self._clock.wall_s()
-            name = cast(dict[str, str], event["metadata"])["name"]
+            meta = cast(dict[str, Any], event["metadata"])
+            patch = bodies.series(saying.count, now_s)
+            if saying.explanation is not None:
+                patch["metadata"] = {"annotations": meta["annotations"]}
             try:
-                patch = bodies.series(saying.count, now_s)
-                await self._client.patch(f"{path}/{quote(name)}", patch, "merge")
+                await self._client.patch(f"{path}/{quote(meta['name'])}", patch, "merge")
             except NotFound:  # it has expired, or was never written
                 event = {**event, "eventTime": format_micro_time(now_s)}
             else:

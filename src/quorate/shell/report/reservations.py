@@ -1,7 +1,6 @@
 """Events about reservations: one when the reservations of a gang change, not one for each member.
 
-In: a gang and its explanation. Out: the Event to write, with annotations by which ``quorate why``
-finds it again (``shell.leader_reservations``). Called by ``reporter``.
+In: a gang and its explanation. Out: the Event to write. Called by ``reporter``.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.model import GangKey, Pod
 from quorate.dialects import by_name
-from quorate.dialects.common.fields import format_time
-from quorate.shell.annotations import RESERVED_FOR, RESERVED_UNTIL
 
 RESERVED, NOT_RESERVED, RELEASED = "SlotHeld", "SlotNotHeld", "SlotReleased"
 
@@ -24,7 +21,6 @@ class ReservationEvent(NamedTuple):
     pod: Pod
     reason: str
     note: str
-    annotations: dict[str, str]
     regarding: dict[str, str] | None
 
 
@@ -48,24 +44,14 @@ class ReservationEvents:
             if reason_before == NOT_RESERVED:
                 return None
             note = "no room is held for replacements any more"
-            return ReservationEvent(member, RELEASED, note, _annotations(gang.key), object_of(gang))
-        not_reserved = reservations.not_reserved(gang.key)
-        ends_s = [reservation.until_s for reservation in reservations.of(gang.key)]
-        reason = RESERVED if ends_s else NOT_RESERVED
+            return ReservationEvent(member, RELEASED, note, object_of(gang))
+        reason = RESERVED if reservations.of(gang.key) else NOT_RESERVED
         self._said[gang.key] = reason, held
-        annotations = _annotations(gang.key)
-        if not ends_s and not_reserved is not None:
-            ends_s = [not_reserved.until_s]
-        annotations[RESERVED_UNTIL] = format_time(max(ends_s, default=0.0))
-        return ReservationEvent(member, reason, held, annotations, object_of(gang))
+        return ReservationEvent(member, reason, held, object_of(gang))
 
     def forget(self, key: GangKey) -> None:
         """Forget a gang that is gone."""
         self._said.pop(key, None)
-
-
-def _annotations(key: GangKey) -> dict[str, str]:
-    return {RESERVED_FOR: f"{key.dialect}/{key.name}"}
 
 
 def object_of(gang: GangEntry) -> dict[str, str] | None:

@@ -43,7 +43,7 @@ class _Write:
 
 
 class WriteQueue:
-    """Two queues: urgent writes (conditions, status) go before the others (Events)."""
+    """Two queues: urgent writes (explanations, conditions, status) go before other Events."""
 
     def __init__(self, *idle: asyncio.Event, note: Note) -> None:
         """Each of ``idle`` is set while its owner, which goes first, writes nothing."""

@@ -1,4 +1,4 @@
-"""All watched objects as one stream of changes. In: a client. Out: changes, through a callback.
+"""Watched objects as one stream of changes. In: a client, kinds. Out: changes, by a callback.
 
 Run by ``app``; one reflector for each kind. An object that cannot be read is quarantined: counted,
 logged, and gone for the core, while everything else goes on.
@@ -48,10 +48,10 @@ from quorate.shell.process.contained import Note, words_of
 from quorate.shell.watch.objects import (
     PODS,
     Identity,
+    Kinds,
     WatchedKind,
     for_status,
     identity,
-    watched_kinds,
 )
 from quorate.shell.watch.unavailable import (
     Unavailable,
@@ -69,7 +69,7 @@ _REQUIRED = Pace(absent_poll_s=None)
 
 
 class Feed:
-    """Watches nodes, pods and the gangs' objects, and keeps the newest version of the latter.
+    """Watches objects of some kinds, and keeps the newest version of the gangs'.
 
     ``on_change`` gets every change. ``on_object`` gets the key of each gang whose object was
     written by anybody, so that an overwritten status is written again.
@@ -78,7 +78,7 @@ class Feed:
     def __init__(
         self,
         client: KubeClient,
-        owned: frozenset[str],
+        kinds: Kinds,
         *,
         on_change: Callable[[AnyChange], None],
         on_object: Callable[[GangKey], None],
@@ -113,7 +113,7 @@ class Feed:
         self._listing: dict[str, _Listing] = {}
         self.reflectors: dict[str, Reflector] = {}
         availability = Availability(clock, chance)
-        for path, kind in watched_kinds(owned).items():
+        for path, kind in kinds.items():
             self._known[path] = {}
             self._unreadable[path] = set()
             if kind.required:

@@ -109,28 +109,46 @@ def for_status(raw: bytes) -> bytes:
     return msgspec.json.encode({"metadata": kept, **status})
 
 
-def watched_kinds(owned: frozenset[str]) -> dict[str, WatchedKind]:
-    """Return all that is watched, by path, nodes before pods: these are counted on known nodes.
+Kinds = dict[str, WatchedKind]
+"""Kinds by the path at which they are listed and watched."""
+
+
+def watched_kinds(owned: frozenset[str]) -> Kinds:
+    """Return all that the scheduler watches, nodes before pods: these are counted on known nodes.
 
     ``owned`` are the scheduler names whose pods are ours.
     """
-    kinds = [_lookup_kind(lookup) for lookup in LOOKUPS]
-    kinds += [
-        WatchedKind(NODES, _path(NODES), decode_node, _node_gone, _node_unreadable, required=True),
-        WatchedKind(
-            PODS,
-            _path(PODS),
-            PodDecoder(owned).news,
-            _pod_gone,
-            _pod_unreadable,
-            required=True,
-        ),
-    ]
-    kinds += [_gang_kind(one.name, one.object) for one in DIALECTS if one.object]
+    lookups = [_lookup_kind(lookup) for lookup in LOOKUPS]
+    return _by_path(lookups) | node_kinds() | gang_kinds(owned)
+
+
+def node_kinds() -> Kinds:
+    """Return the nodes."""
+    path = _path(NODES)
+    return _by_path(
+        [WatchedKind(NODES, path, decode_node, _node_gone, _node_unreadable, required=True)]
+    )
+
+
+def gang_kinds(owned: frozenset[str], namespace: str | None = None) -> Kinds:
+    """Return the pods and the objects of gangs, of one namespace or of all."""
+    pods = WatchedKind(
+        PODS,
+        _path(PODS, namespace),
+        PodDecoder(owned).news,
+        _pod_gone,
+        _pod_unreadable,
+        required=True,
+    )
+    groups = [_gang_kind(one.name, one.object, namespace) for one in DIALECTS if one.object]
+    return _by_path([pods, *groups])
+
+
+def _by_path(kinds: list[WatchedKind]) -> Kinds:
     return {kind.path: kind for kind in kinds}
 
 
-def _gang_kind(name: str, gang_object: GangObject) -> WatchedKind:
+def _gang_kind(name: str, gang_object: GangObject, namespace: str | None) -> WatchedKind:
     resource, decode = gang_object.resource, gang_object.decode
 
     def changed(raw: bytes) -> AnyChange:
@@ -143,7 +161,7 @@ def _gang_kind(name: str, gang_object: GangObject) -> WatchedKind:
         key = GangKey(error.namespace, name, error.name)
         return GangGone(key) if key.namespace and key.name else None
 
-    return WatchedKind(resource, _path(resource), changed, gone, unreadable, name)
+    return WatchedKind(resource, _path(resource, namespace), changed, gone, unreadable, name)
 
 
 def _lookup_kind(lookup: Lookup) -> WatchedKind:
@@ -182,5 +200,5 @@ def _pod_unreadable(error: Malformed) -> AnyChange | None:
     return PodGone(error.uid) if error.uid else None
 
 
-def _path(resource: Resource) -> str:
-    return resource_path(resource.group, resource.version, resource.plural)
+def _path(resource: Resource, namespace: str | None = None) -> str:
+    return resource_path(resource.group, resource.version, resource.plural, namespace)

@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 from pocketkube.server import tls
+from quorate.shell.watch.objects import gang_kinds
 from tests.unit.cli.api_server import (
-    NODES,
+    EVENTS,
+    X_GROUPS,
     ApiServer,
     kubeconfig,
     serving,
@@ -91,7 +93,7 @@ def test_why_has_the_sentence_the_facts_and_the_remedy(quorate):
 def test_why_wide_lists_the_pods(quorate):
     _, out, _ = quorate("why", "done", "-o", "wide")
     assert "  pod       done-0: Running on n2 (quorate)\n" in out
-    assert "  nodes     2 in the cluster\n" in out
+    assert "  nodes     2 in the cluster\n" in quorate("why", "train", "-o", "wide")[1]
 
 
 def test_a_pod_stands_for_its_gang_and_a_name_may_carry_its_namespace(quorate):
@@ -133,6 +135,7 @@ def test_nothing_found(quorate):
 def test_a_mistyped_name_and_one_of_another_namespace(quorate):
     assert "in namespace team; did you mean train? See:" in quorate("why", "trian")[2]
     assert "but there is one in namespace other (-n other)." in quorate("why", "far")[2]
+    assert "in namespace team; did you mean gang/train? See:" in quorate("why", "job/train")[2]
 
 
 @pytest.mark.parametrize("name", ["", "/", "/train", "team/"])
@@ -167,11 +170,41 @@ def test_expired_credentials(tmp_path, capsys):
 
 
 def test_missing_permissions_name_what_is_needed(tmp_path, capsys):
+    """They were told one after another, and the line asked for more than was needed."""
     server = small_cluster()
-    server.answers[NODES] = status(403, "Forbidden", 'nodes is forbidden: User "me" cannot list')
-    said = answer_of(server, tmp_path, capsys)
-    assert 'not permitted to list /api/v1/nodes: nodes is forbidden: User "me" cannot list.' in said
-    assert "Use a kubeconfig that may list nodes, pods and PodGroups in all namespaces." in said
+    for path in (X_GROUPS, EVENTS):
+        server.answers[path] = status(403, "Forbidden", 'it is forbidden: User "me" cannot list')
+    said = answer_of(server, tmp_path, capsys, namespace="team")
+    assert said == (
+        "Error: not permitted to list and watch events and podgroups.scheduling.x-k8s.io in "
+        'namespace team: it is forbidden: User "me" cannot list. Have the ClusterRole view, or '
+        "quorate-viewer, bound by a RoleBinding there.\n"
+    )
+
+
+def test_rights_in_one_namespace_are_enough_for_it(tmp_path, capsys):
+    """Nodes were asked for, and sixteen kinds more, in all namespaces."""
+    whole = small_cluster()
+    paths = [*gang_kinds(frozenset(), "team"), "/api/v1/namespaces/team/events"]
+    refusal = status(403, "Forbidden", "it is forbidden")
+    server = ApiServer({path: whole.answer_at(path) for path in paths}, refusal)
+    with serving(server):
+        config = kubeconfig(tmp_path, server.url, namespace="team")
+        for words in (("gangs",), ("why", "train"), ("why", "team/train", "-n", "other")):
+            assert call(*words, "--kubeconfig", config) == 0
+            out, err = capsys.readouterr()
+            assert ("NotEnoughRoom" in out, err) == (True, "")
+        assert call("why", "trian", "--kubeconfig", config) == 1
+        assert "in namespace team; did you mean train?" in capsys.readouterr().err
+        for words, kinds in ((("gangs", "-A"), "events, "), (("nodes",), "nodes, ")):
+            assert call(*words, "--kubeconfig", config) == 2
+            assert capsys.readouterr().err == (
+                f"Error: not permitted to list and watch {kinds}podgroups.scheduling.k8s.io, "
+                "podgroups.scheduling.sigs.k8s.io, podgroups.scheduling.volcano.sh, "
+                "podgroups.scheduling.x-k8s.io and pods in the whole cluster: it is forbidden. "
+                "Have the ClusterRole quorate-viewer bound by a ClusterRoleBinding"
+                f"{', or look in one namespace: -n NAMESPACE' if kinds == 'events, ' else ''}.\n"
+            )
 
 
 def test_nobody_listens(tmp_path, capsys):
@@ -215,7 +248,9 @@ def test_tls_where_the_server_speaks_plain_http(tmp_path, capsys):
 def test_a_server_that_is_no_kubernetes(tmp_path, capsys):
     server = ApiServer(all_others=(400, "<html>what?</html>"))
     said = answer_of(server, tmp_path, capsys)
-    assert "/api/v1/namespaces cannot be listed: 400 Unknown: <html>what?</html>." in said
+    assert (
+        "/api/v1/namespaces/default/pods cannot be listed: 400 Unknown: <html>what?</html>." in said
+    )
     assert "Is this the API server of a Kubernetes cluster?" in said
 
 

@@ -49,7 +49,7 @@ def busy_cluster():
     groups = server.answers[X_GROUPS][1]["items"]
     groups += [group("ok", 2), group("bad", 2), group("some-group", 1)]
     server.answers |= {PODS: listing(*pods), X_GROUPS: listing(*groups)}
-    return server
+    return server.tell()
 
 
 @pytest.fixture(scope="module")

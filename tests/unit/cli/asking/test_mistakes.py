@@ -71,7 +71,7 @@ def cluster_of_mistakes():
     }
     labelled = {"metadata": {"name": "onjob", "labels": {LABEL: "onjob"}}, "spec": {}}
     server.answers["/apis/batch/v1/namespaces/team/jobs/onjob"] = (200, labelled)
-    return server
+    return server.tell()
 
 
 @pytest.fixture(scope="module")

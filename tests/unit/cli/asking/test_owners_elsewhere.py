@@ -49,7 +49,7 @@ def cluster():
         X_GROUPS: listing(group("mixed", 3), group("refused", 2)),
         DRIVER: (200, DRIVEN),
     }
-    with serving(made) as server:
+    with serving(made.tell()) as server:
         yield server
 
 

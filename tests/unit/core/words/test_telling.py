@@ -11,7 +11,6 @@ import pytest
 from quorate.core.model import policy
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.telling import telling
-from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
 from quorate.core.telling.telling import (
     Now,
@@ -159,14 +158,66 @@ def test_a_member_hears_each_reason_in_one_event_however_often_it_is_told(told):
     assert len({one.began_s for one in events if one.of_gang}) == 1
 
 
-def test_an_event_that_the_server_has_dropped_is_made_anew(told):
+def test_what_stays_as_it_is_is_said_again_before_it_is_forgotten(told):
+    """The API server forgets an Event an hour after it was written: ``why`` had nothing to say."""
+    joins(told)
+    waiting(told)
+    (first,) = [one for one in of(SayEvent, told.run(2)) if one.of_gang]
+    told.now_s += policy.STILL_SO_S - 4
+    assert told.run(2) == []
+    (again,) = of(SayEvent, told.run(3))
+    assert (again.count, again.explanation) == (2, first.explanation)
+    told.now_s += policy.STILL_SO_S - 4
+    told.world.node("large", cpu=99)
+    told.world.cycle()
+    told.touch()
+    told.run(2)
+    assert [one for one in told.run(policy.STILL_SO_S) if isinstance(one, SayEvent)] == []
+
+
+def test_the_event_of_a_gang_carries_its_explanation_and_comes_before_its_conditions(told):
+    joins(told)
+    waiting(told)
+    first, *others = told.run(2)
+    assert first.explanation == told.world.why(key("g"))
+    assert not any(isinstance(one, SayEvent) and one.of_gang for one in others)
+
+
+def test_a_reason_that_comes_back_is_in_event_and_conditions_at_once(told):
+    """The Event waited for 30 s, and so ``why`` would have said something else meanwhile."""
     joins(told)
     waiting(told)
     told.run(2)
-    told.now_s += policy.SERIES_S_MAX
+    for gone in (True, False):
+        if gone:
+            told.world.delete("g-3")
+        else:
+            told.world.pod("g-3", key("g"), cpu=9)
+        told.touch()
+        said = told.run(2)
+        (event,) = [one for one in of(SayEvent, said) if one.of_gang]
+        assert {one.reason for one in of(SayCondition, said)} == {event.reason}
+    assert event.count == 2
+
+
+def test_members_that_come_are_counted_in_the_event_though_its_words_are_the_same(told):
+    told.world.gang("g", 1, 4, cpu=9)
     joins(told)
-    (event,) = [one for one in of(SayEvent, told.run(5)) if one.of_gang]
-    assert event.count == 1
+    told.run(2)
+    told.world.pod("more", key("g"), cpu=9)
+    told.touch()
+    found = [one.explanation for one in of(SayEvent, told.run(policy.AGAIN_S + 2)) if one.of_gang]
+    assert [one.members.total for one in found] == [5]
+
+
+def test_an_event_that_was_lost_is_said_again_later(told):
+    joins(told)
+    waiting(told)
+    (event,) = [one for one in of(SayEvent, told.run(2)) if one.of_gang]
+    told.telling.event_lost(key("g"), told.now_s)
+    assert told.run(policy.AFTER_LOSS_S - 1) == []
+    (again,) = of(SayEvent, told.run(2))
+    assert (again.explanation, again.count) == (event.explanation, 2)
 
 
 # When
@@ -277,38 +328,6 @@ def test_all_gangs_together_say_so_much_a_second(told):
         assert at <= policy.SAYINGS_AT_ONCE_MAX + second * policy.SAYINGS_PER_S
     assert at == 2 * policy.SAYINGS_AT_ONCE_MAX
     assert len({one.pod.uid for _, one in told.said if isinstance(one, SayCondition)}) == 2000
-
-
-def test_a_namespace_with_much_to_say_holds_up_no_other():
-    outbox, told = Outbox(), Told()
-    w = told.world
-    w.pod("loud", cpu=1)
-    (pod,) = [entry.pod for entry in w.cluster.pods.values()]
-    loud, quiet = key("loud"), type(key("x"))("other", "x-k8s", "quiet")
-    for number in range(50_000):
-        one = type(pod)(f"u{number}", "team", f"p{number}", "quorate", pod.spec)
-        outbox.put(SayCondition(loud, one, Reason.POD_INVALID, ""), again=False)
-    outbox.put(SayCondition(quiet, pod, Reason.POD_INVALID, ""), again=False)
-    first = [one.key for one in outbox.take(0.0)]
-    assert len(first) == policy.SAYINGS_AT_ONCE_MAX
-    assert quiet in first[:2]
-
-
-def test_what_is_new_goes_before_what_is_said_again():
-    outbox, told = Outbox(), Told()
-    told.world.pod("one", cpu=1)
-    (pod,) = [entry.pod for entry in told.world.cluster.pods.values()]
-    pods = [type(pod)(f"u{n}", "team", f"p{n}", "quorate", pod.spec) for n in range(3)]
-    said = [SayCondition(key("g"), one, Reason.POD_INVALID, "a") for one in pods]
-    outbox.put(said[0], again=True)
-    outbox.put(said[1], again=False)
-    outbox.put(SayCondition(key("g"), pods[1], Reason.POD_INVALID, "b"), again=True)
-    outbox.put(said[2], again=False)
-    assert [(one.pod.uid, one.message) for one in outbox.take(0.0)] == [
-        ("u1", "b"),
-        ("u2", "a"),
-        ("u0", "a"),
-    ]
 
 
 # What is renewed

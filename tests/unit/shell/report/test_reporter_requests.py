@@ -5,9 +5,11 @@ that answers by itself, and time that is moved by hand.
 import asyncio
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from quorate.core.model import Owner
+from quorate.core.model.reasons import Explanation
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import reporter
@@ -136,6 +138,31 @@ async def test_an_event_of_a_gang_regards_its_object_and_goes_on_as_a_series(run
     series = [e["series"] for e in running.server.events.values() if "series" in e]
     assert [one["count"] for one in series] == [2]
     assert series[0]["lastObservedTime"].endswith("Z")
+    (of_gang,) = [e for e in running.server.events.values() if e["regarding"]["kind"] == "PodGroup"]
+    said = of_gang["metadata"]["annotations"]["quorate.dev/explanation"]
+    assert msgspec.json.decode(said, type=Explanation) == w.why(key("g"))
+    assert of_gang["note"].startswith("0/1 nodes"), "the API lets nobody change a note"
+
+
+async def test_the_event_that_explains_is_made_again_when_all_tries_have_failed(
+    running, monkeypatch
+):
+    """``why`` has nothing else to print."""
+    w = running.world
+    w.node("small", cpu=1)
+    w.gang("g", 3, cpu=9, gang_spec={"uid": "uid-of-g"})
+    create = running.server.post
+
+    async def is_away(path, body):
+        raise NotFound(404, "NotFound", 'namespaces "team" not found')
+
+    monkeypatch.setattr(running.server, "post", is_away)
+    running.touch()
+    await running.passes(2)
+    monkeypatch.setattr(running.server, "post", create)
+    running.reporter._event_lost(key("g"))
+    await running.passes(12)
+    assert [e["regarding"]["kind"] for e in running.server.events.values()] == ["PodGroup"]
 
 
 @pytest.mark.parametrize("gang", [None, key("g")], ids=["single", "member"])

@@ -327,7 +327,7 @@ async def test_owners_are_asked_for_few_at_a_time_and_the_others_later(monkeypat
 def feed():
     made = Feed(
         None,  # type: ignore[arg-type]  nothing is asked for
-        frozenset({"quorate"}),
+        watched_kinds(frozenset({"quorate"})),
         on_change=lambda change: None,
         on_object=lambda key: None,
         clock=ManualClock(),

@@ -18,6 +18,7 @@ from quorate.shell.kube.lists.events import (
     SomeListed,
 )
 from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.pod.decoding import PodDecoder
 from tests.unit.shell.scripted_server import ManualClock, no_defect, whole_list
 
@@ -39,7 +40,7 @@ def feeding(path, note=no_defect):
     told = []
     feed = Feed(
         None,  # type: ignore[arg-type]  nothing is asked for
-        frozenset({"quorate"}),
+        watched_kinds(frozenset({"quorate"})),
         on_change=told.append,
         on_object=lambda key: None,
         clock=ManualClock(),

@@ -13,6 +13,7 @@ from quorate.shell.apis import api_words
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.watch.feed import Feed
+from quorate.shell.watch.objects import watched_kinds
 from tests.unit.shell.scripted_server import ScriptedServer, credentials_for, no_defect, serving
 from tools import objects
 from tools.testing import HANGS_S
@@ -68,7 +69,7 @@ async def test_who_needs_what_is_refused_waits_and_goes_on_when_it_is_not(status
     async with serving(server), KubeClient(credentials_for(server.url)) as client:
         feed = Feed(
             client,
-            frozenset({"quorate"}),
+            watched_kinds(frozenset({"quorate"})),
             on_change=lambda change: scheduler.observe([change]),
             on_object=lambda key: None,
             clock=SystemClock(),
@@ -138,7 +139,7 @@ async def test_a_cluster_with_older_device_apis_is_told_which(versions, said):
     async with serving(server), KubeClient(credentials_for(server.url)) as client:
         feed = Feed(
             client,
-            frozenset({"quorate"}),
+            watched_kinds(frozenset({"quorate"})),
             on_change=lambda change: scheduler.observe([change]),
             on_object=lambda key: None,
             clock=SystemClock(),

@@ -308,6 +308,17 @@ class GangEntry:
         if is_met and any(e.is_alive for e in self.members.values()):
             self.lifecycle.become_quorate()
 
+    def take_marks(self) -> None:
+        """Take a gang that runs for started, for one who reads of it and decides nothing.
+
+        Our Binding marks a pod that makes its gang quorate. Where no pod waits, any pod that we
+        have bound will do: an attempt that fails leaves none.
+        """
+        bound = [e for e in self.members.values() if e.where is Where.BOUND and not e.adopted]
+        is_ours = any(entry.pod.attempt for entry in bound)
+        if any(entry.pod.started for entry in bound) or (is_ours and not self.waits):
+            self.lifecycle.become_quorate()
+
     def past_members(self) -> list[PodEntry]:
         """Return the bound members of a life that is over, if members of a new life wait.
 
