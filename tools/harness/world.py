@@ -277,7 +277,8 @@ class World:
         said = json.loads(out.getvalue())
         gangs = said["items"] if said["kind"] == "GangList" else [said]
         found = max(gangs, key=lambda gang: gang["members"]["total"])
-        return None if "no scheduler has said anything" in found["message"] else found
+        is_said = found["state"] != "Waiting" or found["reason"]
+        return found if is_said else None
 
     def remove(self) -> None:
         """Delete what the test made. Namespaces go by themselves; pods and nodes are waited for."""

@@ -77,8 +77,7 @@ class Hearing:
             pace=Pace(absent_poll_s=None),
             kind=EVENTS.kind,
         )
-        self.has_news = False
-        """Whether something came since this was last set to False."""
+        self._has_news = False
         self._heard: dict[GangKey, dict[str, Heard]] = {}
         self._about: dict[str, GangKey] = {}
         self._listed: set[str] = set()
@@ -87,8 +86,13 @@ class Hearing:
         """Return what was said last of a gang; None: nothing."""
         return max(self._heard.get(key, {}).values(), key=lambda one: one.at_s, default=None)
 
+    def take_news(self) -> bool:
+        """Return whether something came since this was asked last."""
+        has_news, self._has_news = self._has_news, False
+        return has_news
+
     def _on_event(self, event: WatchEvent) -> None:
-        self.has_news = True
+        self._has_news = True
         match event:
             case ListBegins():
                 self._listed = set()

@@ -71,10 +71,14 @@ class Observed:
     """A core that knows the cluster, what was said of its gangs, and what has come since."""
 
     def __init__(
-        self, scheduler: Scheduler, feed: Feed, changes: list[AnyChange], hearing: Hearing | None
+        self,
+        scheduler: Scheduler,
+        reflectors: Reflectors,
+        changes: list[AnyChange],
+        hearing: Hearing | None,
     ) -> None:
         self.scheduler = scheduler
-        self._feed = feed
+        self._reflectors = reflectors
         self._changes = changes
         self._hearing = hearing
 
@@ -87,15 +91,12 @@ class Observed:
 
         Raises SurveyError when the cluster cannot be watched any more.
         """
-        _raise_if_hopeless(_reflectors(self._feed, self._hearing))
-        has_heard = self._hearing is not None and self._hearing.has_news
-        if self._hearing is not None:
-            self._hearing.has_news = False
-        if not self._changes:
-            return has_heard
+        _raise_if_hopeless(self._reflectors)
+        has_heard = self._hearing is not None and self._hearing.take_news()
+        has_seen = bool(self._changes)
         self.scheduler.observe(self._changes)
         self._changes.clear()
-        return True
+        return has_seen or has_heard
 
 
 class View(NamedTuple):
@@ -144,11 +145,13 @@ async def observing(
     )
     where = view.namespace or None
     hearing = None if view.with_nodes else Hearing(client, where, clock, chance)
-    reflectors = _reflectors(feed, hearing)
+    reflectors = dict(feed.reflectors)
+    if hearing is not None:
+        reflectors[hearing.path] = hearing.reflector
     watching = asyncio.create_task(_run(reflectors))
     try:
         await _until_synced(feed, reflectors, watching, clock, timeout_s, on_progress)
-        observed = Observed(Scheduler(policy, api_words()), feed, changes, hearing)
+        observed = Observed(Scheduler(policy, api_words()), reflectors, changes, hearing)
         observed.take_news()
         yield observed
     finally:
@@ -161,10 +164,6 @@ async def _run(reflectors: Reflectors) -> None:
     async with asyncio.TaskGroup() as group:
         for one in reflectors.values():
             group.create_task(one.run())
-
-
-def _reflectors(feed: Feed, hearing: Hearing | None) -> Reflectors:
-    return feed.reflectors | ({hearing.path: hearing.reflector} if hearing is not None else {})
 
 
 async def _until_synced(

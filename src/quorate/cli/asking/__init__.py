@@ -1,1 +1,1 @@
-"""What people ask of a cluster: gangs by name, choices, mistakes that are found, words for Tab."""
+"""What people ask of a cluster: gangs by name, what is told of them, mistakes, words for Tab."""

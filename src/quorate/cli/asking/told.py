@@ -39,11 +39,12 @@ def is_leaders(gang: GangEntry) -> bool:
     return bool(gang.counts[Where.WAITING] or gang.counts[Where.INVALID])
 
 
-def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: float) -> Told | None:
-    """Return what is known of a gang; None if there is no such gang."""
+def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: float) -> Told:
+    """Return what is known of a gang that ``explainer`` knows."""
     if not is_leaders(gang):
         found = explainer.explain(gang.key)
-        return Told(_with_held(found, heard, now_s), None) if found is not None else None
+        assert found is not None
+        return Told(_with_held(found, heard, now_s), None)
     if heard is None:
         return Told(_unsaid(gang), None)
     before, now = heard.explanation.members, members_in(gang)

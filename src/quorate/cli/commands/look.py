@@ -123,14 +123,15 @@ async def _look(
         with Progress(clock) as progress:
             url = credentials.base_url
             one = _Look(client, url, config, access.timeout_s, where, wanted, clock, progress.say)
-            policy = await one.policy()
+            leads = await one.leader()
+            policy = one.policy(leads)
             view = wanted.view(where)
             async with one.observing(view, policy) as observed:
-                result = await one.result(observed)
+                result = await one.result(observed, leads)
                 if view.namespace and wanted.is_elsewhere(result):
                     with contextlib.suppress(SurveyError):  # it may be that we may not look there
                         async with one.observing(View(""), policy) as everywhere:
-                            result = await one.result(everywhere)
+                            result = await one.result(everywhere, leads)
                 progress.stop()
                 code = show(result)
                 if again is not None and code != BAD_CALL:
@@ -145,7 +146,7 @@ async def _go_on(one: _Look, observed: Observed, again: ShowNext) -> None:
         await asyncio.sleep(max(WATCH_S, took_s * _WATCH_SHARE))
         if observed.take_news():
             began_s = clock.monotonic_s()
-            again(await one.result(observed))
+            again(await one.result(observed, await one.leader()))
             took_s = clock.monotonic_s() - began_s
 
 
@@ -161,9 +162,15 @@ class _Look(NamedTuple):
     clock: SystemClock
     say: Callable[[str], object]
 
-    async def policy(self) -> Policy:
+    async def leader(self) -> Leader:
+        """Return who leads now, as far as it can be told in time."""
+        election = self.config.leader_election
+        lease = leader(self.client, election.namespace, election.name)
+        return await self._in_time(lease, _LEASE_S) or Leader(None)
+
+    def policy(self, leads: Leader) -> Policy:
         """Return the configured policy with the scheduler names that the leader says it owns."""
-        names = (await self._leader()).scheduler_names
+        names = leads.scheduler_names
         policy = self.config.policy
         return msgspec.structs.replace(policy, scheduler_names=names) if names else policy
 
@@ -184,7 +191,7 @@ class _Look(NamedTuple):
         nodes = f"{read.nodes:,} nodes, " if self.wanted.with_nodes else ""
         self.say(f"reading {self.url}: {nodes}{read.pods:,} pods")
 
-    async def result(self, observed: Observed) -> SurveyResult:
+    async def result(self, observed: Observed, leads: Leader) -> SurveyResult:
         """Explain the chosen gangs; what only adds to that is left out when it takes too long."""
         scheduler, gangs = observed.scheduler, observed.scheduler.cluster.gangs
         keys = self.wanted.choose(scheduler, self.where)
@@ -197,21 +204,14 @@ class _Look(NamedTuple):
         own = [key for key in keys if key in elsewhere or not is_leaders(gangs[key])]
         asked = [*own, *perhaps_meant(scheduler, keys)]
         await self._in_time(add_owners(self.client, scheduler, asked, now_s))
-        leads = await self._leader()
         self.say(f"explaining {counted(len(keys), 'gang', form=',')}")
         explainer = scheduler.explainer(now_s)
-        one_by_one = (told(gangs[key], observed.heard(key), explainer, now_s) for key in keys)
-        made = [one for one in one_by_one if one is not None]
+        made = [told(gangs[key], observed.heard(key), explainer, now_s) for key in keys]
         found = with_mistakes(scheduler, [one.explanation for one in made], elsewhere)
         if leads.holder == "":  # the reservations of a leader end with it
             found = [msgspec.structs.replace(one, held="") for one in found]
         said = {one.explanation.key: one.said for one in made if one.said is not None}
         return SurveyResult(scheduler, keys, leads, now_s, self.where, found, said)
-
-    async def _leader(self) -> Leader:
-        election = self.config.leader_election
-        lease = leader(self.client, election.namespace, election.name)
-        return await self._in_time(lease, _LEASE_S) or Leader(None)
 
     async def _in_time(self, work: Awaitable[_T], most_s: float = float("inf")) -> _T | None:
         with contextlib.suppress(TimeoutError):

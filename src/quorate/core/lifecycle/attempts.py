@@ -73,7 +73,7 @@ class Attempts:
             return
         if not gang.ours:
             return  # another instance with other scheduler names may be binding it
-        own = [e for e in gang.members.values() if e.where is Where.BOUND and not e.adopted]
+        own = gang.own
         if not own or not self._is_partial(gang):
             return
         attempts = {entry.pod.attempt for entry in own if entry.pod.attempt}

@@ -144,7 +144,7 @@ def _carry_gang(before: GangEntry, gang: GangEntry) -> None:
     if attempt is not None:
         under_way = (uid for uid, one in gang.members.items() if one.where is Where.ASSUMED)
         attempt.open = set(under_way)
-    own = any(one.where is Where.BOUND and not one.adopted for one in gang.members.values())
+    own = bool(gang.own)
     if own and gang.stays and gang.quorum_is_known and gang.is_met:
         gang.lifecycle.become_quorate()  # the change that met the defect made it quorate
 

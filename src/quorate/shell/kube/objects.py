@@ -59,18 +59,11 @@ class PodNode(Struct, gc=False, rename="camel"):
     node_name: str = ""
 
 
-class PodConditions(Struct, gc=False):
-    """``status`` of a pod, of which only its conditions matter."""
-
-    conditions: list[Condition] | None = None
-
-
 class PodObject(Struct, gc=False):
-    """A pod as it is read once, by itself: which one it is, where, and what is said of it."""
+    """A pod as it is read once, by itself: which one it is, and where."""
 
     metadata: Metadata = field(default_factory=Metadata)
     spec: PodNode = field(default_factory=PodNode)
-    status: PodConditions = field(default_factory=PodConditions)
 
 
 class NamedObject(Struct, gc=False):

@@ -124,6 +124,11 @@ class GangEntry:
         return self.lifecycle.attempt
 
     @property
+    def own(self) -> list[PodEntry]:
+        """The bound members that joined before they were bound. It takes O(members)."""
+        return [e for e in self.members.values() if e.where is Where.BOUND and not e.adopted]
+
+    @property
     def stays(self) -> int:
         """The number of bound members that are neither being deleted nor evicted."""
         return self.bound - self.leaving
@@ -314,9 +319,9 @@ class GangEntry:
         Our Binding marks a pod that makes its gang quorate. Where no pod waits, any pod that we
         have bound will do: an attempt that fails leaves none.
         """
-        bound = [e for e in self.members.values() if e.where is Where.BOUND and not e.adopted]
-        is_ours = any(entry.pod.attempt for entry in bound)
-        if any(entry.pod.started for entry in bound) or (is_ours and not self.waits):
+        own = self.own
+        is_ours = any(entry.pod.attempt for entry in own)
+        if any(entry.pod.started for entry in own) or (is_ours and not self.waits):
             self.lifecycle.become_quorate()
 
     def past_members(self) -> list[PodEntry]:

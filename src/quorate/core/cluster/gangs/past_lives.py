@@ -22,7 +22,7 @@ def left_of_earlier_life(gang: GangEntry, before: Journal | None) -> list[PodEnt
     if life.is_looked_at or not gang.alive or gang.key.is_single:
         return []
     life.is_looked_at = True
-    own = [e for e in gang.members.values() if e.where is Where.BOUND and not e.adopted]
+    own = gang.own
     alive = [entry.pod for entry in own if entry.is_alive]
     attempts = {pod.attempt for pod in alive}
     if len(alive) == len(own) or "" in attempts or any(pod.started for pod in alive):
