@@ -145,8 +145,8 @@ SortBy = Annotated[
         "--sort-by",
         metavar="FIELD",
         autocompletion=offers.sort_words,
-        help="name, age, state, members, min, priority, reason, or a path into the JSON such as "
-        ".metadata.name. Else by name, with ended gangs last.",
+        help="name, age, state, members, min, gpus, place, priority, reason, or a path into the "
+        "JSON such as .metadata.name. Else by name, with ended gangs last.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

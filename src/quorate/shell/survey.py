@@ -68,7 +68,10 @@ def _ignore(seen: ReadSoFar) -> None:
 
 
 class Observed:
-    """A core that knows the cluster, what was said of its gangs, and what has come since."""
+    """A core that knows the cluster, what was said of its gangs, and what has come since.
+
+    ``namespace`` is the one that it knows, ``""``: it knows all.
+    """
 
     def __init__(
         self,
@@ -76,8 +79,10 @@ class Observed:
         reflectors: Reflectors,
         changes: list[AnyChange],
         hearing: Hearing | None,
+        namespace: str,
     ) -> None:
         self.scheduler = scheduler
+        self.namespace = namespace
         self._reflectors = reflectors
         self._changes = changes
         self._hearing = hearing
@@ -151,7 +156,8 @@ async def observing(
     watching = asyncio.create_task(_run(reflectors))
     try:
         await _until_synced(feed, reflectors, watching, clock, timeout_s, on_progress)
-        observed = Observed(Scheduler(policy, api_words()), reflectors, changes, hearing)
+        core = Scheduler(policy, api_words())
+        observed = Observed(core, reflectors, changes, hearing, view.namespace)
         observed.take_news()
         yield observed
     finally:

@@ -87,6 +87,24 @@ def test_a_started_gang_stays_started_while_a_replacement_has_no_room(world):
     assert done.stdout.splitlines()[1].split()[:4] == ["g", "Started", "3/4", "4"]
 
 
+def test_gangs_have_their_gpus_and_their_place_in_line(world):
+    """A list of gangs told neither what they ask for nor which of them comes first."""
+    world.nodes(1, allocatable={"nvidia.com/gpu": "8"})
+    gpus = {"requests": {"nvidia.com/gpu": "4"}}
+    world.create_pods(world.gang("first", 2, **gpus))
+    wait_for(lambda: world.running() == 2, "it has all GPUs")
+    high = {"priorityClassName": "system-cluster-critical"}
+    world.create_pods(world.gang("later", 2, **gpus), world.gang("urgent", 3, **gpus, **high))
+    world.create_pods(world.gang("half", 2, **gpus)[:1])
+    for name in ("later", "urgent", "half"):
+        wait_for(lambda name=name: world.why(name)["reason"], f"{name} is told why it waits")
+    done = world.quorate_cli("gangs", "-n", world.namespace, "--sort-by=place")
+    found = [(row[0], *row[4:6]) for row in map(str.split, done.stdout.splitlines())]
+    assert found[:3] == [("GANG", "GPUS", "PLACE"), ("urgent", "12", "1/2"), ("later", "8", "2/2")]
+    assert sorted(found[3:]) == [("first", "8", "-"), ("half", "4", "-")]
+    assert world.why("later")["line"] == {"place": 2, "length": 2, "namespace": world.namespace}
+
+
 def test_a_gang_that_lost_a_plain_member_for_good_is_started(world):
     """``gangs`` said "Waiting 2/2, NotEnoughMembers" of a gang of which two run."""
     world.nodes(1)
@@ -167,14 +185,14 @@ def test_gangs_lists_state_members_age_and_reason(waiting):
     done = waiting.quorate_cli("gangs", "-n", waiting.namespace)
     assert done.returncode == 0
     head, *rows = done.stdout.splitlines()
-    assert head.split() == ["GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON"]
+    assert head.split() == ["GANG", "STATE", "MEMBERS", "MIN", "GPUS", "PLACE", "AGE", "REASON"]
     cells = [row.split() for row in rows]
-    assert [row[:4] for row in cells] == [
-        ["done", "Started", "1/1", "1"],
-        ["train", "Waiting", "0/6", "6"],
+    assert [row[:6] for row in cells] == [
+        ["done", "Started", "1/1", "1", "-", "-"],
+        ["train", "Waiting", "0/6", "6", "-", "1/1"],
     ]
-    assert cells[1][4].endswith("s")
-    assert cells[1][5] == "NotEnoughRoom"
+    assert cells[1][6].endswith("s")
+    assert cells[1][7] == "NotEnoughRoom"
 
 
 def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):

@@ -20,6 +20,8 @@ SORT_PATHS = {
     "state": ".state",
     "members": ".members.bound",
     "min": ".members.min",
+    "gpus": ".gpus",
+    "place": ".line.place",
     "priority": ".priority",
     "reason": ".reason",
 }

@@ -8,16 +8,20 @@ are over, and where there is room. See ADR 31.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry, Where
+from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members, Reason
 from quorate.core.words.counting import counted
 from quorate.core.words.explain import Explainer
 from quorate.core.words.gang_facts import members_in, state_of, warnings_of
 from quorate.shell.heard import Heard
+
+Asked = Callable[[GangKey], Heard | None]
 
 
 class Said(NamedTuple):
@@ -32,6 +36,24 @@ class Told(NamedTuple):
 
     explanation: Explanation
     said: Said | None
+
+
+class Line(NamedTuple):
+    """The gangs in line, in order, among those of a namespace (``""``: of all)."""
+
+    places: dict[GangKey, int]
+    """From 1; pods of no gang have theirs too."""
+    namespace: str
+
+
+def line_in(gangs: Mapping[GangKey, GangEntry], heard: Asked, namespace: str) -> Line:
+    """Return the line of the gangs that wait, by what the leader said of each."""
+    ranks = []
+    for key, gang in gangs.items():
+        said = heard(key) if is_leaders(gang) else None
+        if said is not None and said.explanation.order:
+            ranks.append((said.explanation.order, key))
+    return Line({key: place for place, (_, key) in enumerate(sorted(ranks), 1)}, namespace)
 
 
 def is_leaders(gang: GangEntry) -> bool:

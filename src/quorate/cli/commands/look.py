@@ -17,7 +17,7 @@ import msgspec
 from quorate.cli.asking.mistakes import perhaps_meant
 from quorate.cli.asking.names import Name, find
 from quorate.cli.asking.owners_elsewhere import owners_elsewhere
-from quorate.cli.asking.told import is_leaders, told
+from quorate.cli.asking.told import is_leaders, line_in, told
 from quorate.cli.show import output
 from quorate.cli.show.progress import Progress
 from quorate.cli.show.survey_result import SurveyResult, with_mistakes
@@ -211,7 +211,8 @@ class _Look(NamedTuple):
         if leads.holder == "":  # the reservations of a leader end with it
             found = [msgspec.structs.replace(one, held="") for one in found]
         said = {one.explanation.key: one.said for one in made if one.said is not None}
-        return SurveyResult(scheduler, keys, leads, now_s, self.where, found, said)
+        line = line_in(gangs, observed.heard, observed.namespace)
+        return SurveyResult(scheduler, keys, leads, now_s, self.where, found, said, line)
 
     async def _in_time(self, work: Awaitable[_T], most_s: float = float("inf")) -> _T | None:
         with contextlib.suppress(TimeoutError):

@@ -12,12 +12,17 @@ from typing import Any
 
 import msgspec
 
+from quorate.cli.asking.told import Line
 from quorate.cli.show.survey_result import SurveyResult, state_of
+from quorate.core.model import GangKey
+from quorate.core.model.quantity import gpus_in
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.shell.apis import api_words
 
 API_VERSION = "quorate.dev/v1alpha1"
-_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS")
+_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS", "order")
+OF_OTHERS = "line"
+"""The field that changes with every gang before this one, of which nobody wants to hear each."""
 
 
 def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
@@ -27,6 +32,7 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
     first = next(iter(gang.members.values()), None)
     owner = first.pod.owner if first else None
     leads, said = result.leader.holder, result.said.get(key)
+    pods = (entry.pod for entry in gang.members.values())
     facts = {name: value for name, value in _camel(explanation).items() if name not in _LEFT_TO_US}
     return {
         "apiVersion": API_VERSION,
@@ -45,12 +51,21 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
         "schedulerName": first.pod.scheduler if first else "",
         "state": state_of(explanation),
         "reason": "" if explanation.reason is Reason.NONE else str(explanation.reason),
+        "gpus": sum(gpus_in(pod.spec.requests) for pod in pods if not pod.finished),
+        OF_OTHERS: _line(key, result.line),
         "members": _members(explanation, minimum_is_known=gang.quorum_is_known),
         **facts,
         "saidAt": _timestamp(said.at_s) if said is not None else None,
         "saidBeforeNews": said is not None and said.is_older,
         "schedulerLeads": None if leads is None else bool(leads),
     }
+
+
+def _line(key: GangKey, line: Line) -> dict[str, int | str] | None:
+    place = line.places.get(key)
+    if place is None:
+        return None
+    return {"place": place, "length": len(line.places), "namespace": line.namespace}
 
 
 def list_of(kind: str, items: list[dict[str, Any]]) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from rich.text import Text
 from quorate.cli.show import output
 from quorate.cli.show.survey_result import STYLES, age
 
-_COLUMNS = ("GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON")
+_COLUMNS = ("GANG", "STATE", "MEMBERS", "MIN", "GPUS", "PLACE", "AGE", "REASON")
 _WIDE_COLUMNS = ("API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY")
-_OF_TIME = "AGE"
+_NO_NEWS = ("AGE", "PLACE")
+"""Columns that change though nothing happens to the gang itself."""
 
 
 class GangTable:
@@ -33,12 +34,12 @@ class GangTable:
         self._printed: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def show(self, objects: Iterable[dict[str, Any]], now_s: float) -> None:
-        """Print the rows that differ in more than their age from what was printed before."""
+        """Print the rows that differ in more than age and place from what was printed before."""
         rows = []
         for one in objects:
             cells = _cells(one, now_s)
             key = one["metadata"]["namespace"], one["metadata"]["name"], one["api"]
-            said = tuple(cells[name] for name in self._columns if name != _OF_TIME)
+            said = tuple(cells[name] for name in self._columns if name not in _NO_NEWS)
             if self._printed.get(key) != said:
                 self._printed[key] = said
                 rows.append([self._text(name, cells) for name in self._columns])
@@ -49,7 +50,7 @@ class GangTable:
 
 
 def _cells(one: dict[str, Any], now_s: float) -> dict[str, str]:
-    members, owner = one["members"], one["owner"]
+    members, owner, line = one["members"], one["owner"], one["line"]
     return {
         "NAMESPACE": one["metadata"]["namespace"],
         "GANG": one["metadata"]["name"],
@@ -57,6 +58,8 @@ def _cells(one: dict[str, Any], now_s: float) -> dict[str, str]:
         "STATE": one["state"],
         "MEMBERS": f"{members['bound'] + members['past']}/{members['total']}",
         "MIN": "?" if members["min"] is None else str(members["min"]),
+        "GPUS": str(one["gpus"] or "-"),
+        "PLACE": f"{line['place']}/{line['length']}" if line else "-",
         "AGE": _age(one["metadata"]["creationTimestamp"], now_s),
         "REASON": one["reason"] or "-",
         "RUNNING": str(members["running"]),

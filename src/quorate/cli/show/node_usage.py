@@ -15,7 +15,7 @@ from quorate.cli.show.gang_data import API_VERSION
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.model import Node
-from quorate.core.model.quantity import counts_gpus
+from quorate.core.model.quantity import counts_gpus, gpus_in
 from quorate.core.model.selectors import Requirement
 
 READY, CORDONED, NOT_READY = "ready", "cordoned", "not-ready"
@@ -80,7 +80,7 @@ def _holders(pods: Sequence[PodEntry]) -> Counter[str]:
     """Return how many GPUs each gang, or pod without a gang, has on a node."""
     held: Counter[str] = Counter()
     for entry in pods:
-        gpus = sum(amount for name, amount in entry.pod.spec.requests if counts_gpus(name))
+        gpus = gpus_in(entry.pod.spec.requests)
         if gpus and not entry.pod.finished:
             held[_holder(entry)] += gpus
     return held

@@ -10,7 +10,7 @@ import msgspec
 
 from quorate.cli.asking import mistakes
 from quorate.cli.asking.owners_elsewhere import Elsewhere
-from quorate.cli.asking.told import Said
+from quorate.cli.asking.told import Line, Said
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members
@@ -33,7 +33,8 @@ class SurveyResult(NamedTuple):
     """A core that has observed the cluster, the gangs that were asked for, and who leads.
 
     ``now_s`` is the time of the survey, in seconds since 1970. ``namespace`` is "" for all.
-    ``found`` has the explanations of ``keys``, and ``said`` when the leader said them, if it did.
+    ``found`` has the explanations of ``keys``, and ``said`` when the leader said them, if it did;
+    ``line`` has all that wait, whether they were asked for or not.
     """
 
     scheduler: Scheduler
@@ -43,6 +44,7 @@ class SurveyResult(NamedTuple):
     namespace: str
     found: list[Explanation]
     said: dict[GangKey, Said]
+    line: Line = Line({}, "")
 
     def gang(self, key: GangKey) -> GangEntry:
         """Return the core's entry of a gang."""

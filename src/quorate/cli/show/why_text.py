@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from quorate.cli.asking.told import Line
 from quorate.cli.show.survey_result import STYLES, SurveyResult, age, state_of
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Reason
@@ -21,7 +22,7 @@ def lines_of(explanation: Explanation, result: SurveyResult, *, wide: bool) -> l
     title = Text(f"{_title(explanation.key)}: ", style="")
     state = state_of(explanation)
     title.append(f"{state}{reason}", style=STYLES[state])
-    lines = [f"  {explanation.message}", "", *_facts(explanation)]
+    lines = [f"  {explanation.message}", "", *_facts(explanation, result.line)]
     if wide:
         lines += _more_facts(explanation, result)
     lines += _notes(explanation, result, wide=wide)
@@ -37,7 +38,7 @@ def _notes(explanation: Explanation, result: SurveyResult, *, wide: bool) -> Ite
         yield "  note      no quorate scheduler holds its lease: is one running?"
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
+def _facts(explanation: Explanation, line: Line) -> Iterator[str]:
     members = explanation.members
     counts = [
         f"{members.needed} needed",
@@ -47,6 +48,9 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         *(f"{n} {what}" for n, what in _odd_members(explanation) if n),
     ]
     yield f"  members   {', '.join(counts)}"
+    if place := line.places.get(explanation.key):
+        where = f" in namespace {line.namespace}" if line.namespace else ""
+        yield f"  place     {place} of {len(line.places)} in line{where}"
     for blocker in explanation.blockers:
         yield f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now"
         for rule in blocker.ruled_out:

@@ -8,6 +8,7 @@ scheduler's ``MilliValue`` and ``Value`` do.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -94,6 +95,11 @@ def counts_gpus(name: str) -> bool:
     return bool(domain) and (
         kind in ("gpu", "gpu.shared") or kind.startswith("mig-") or domain.startswith("gpu.")
     )
+
+
+def gpus_in(requests: Iterable[tuple[str, int]]) -> int:
+    """Return how many GPUs, or slices of them, are among amounts of resources, in base units."""
+    return sum(amount for name, amount in requests if counts_gpus(name))
 
 
 def may_be_devices(name: str) -> bool:

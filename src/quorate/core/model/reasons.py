@@ -169,7 +169,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     ``message`` is the one that condition, Event and command line share; ``hint`` says what a
     person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
     says what room is reserved for replacements of lost members, and until when: ``held_until_s`` is
-    that time (epoch seconds; 0: nothing is).
+    that time (epoch seconds; 0: nothing is). ``order`` is what the line is sorted by, smaller first
+    (``queue.ordering``); empty: the gang is not in line.
     """
 
     key: GangKey
@@ -183,6 +184,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     held: str = ""
     held_until_s: float = 0.0
+    order: tuple[float, ...] = ()
 
 
 class GangView(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.queue.gate import asked_owners, held_by, namesake
+from quorate.core.queue.ordering import order_key
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import (
     held_until_s,
@@ -127,6 +128,7 @@ class Explainer:
     def _explain(self, gang: GangEntry) -> Explanation:
         key = gang.key
         reason = held_by(gang, self._cluster, self._now_s)
+        is_in_line = gang.waits and reason in (Reason.NONE, Reason.BACKING_OFF)
         message, hint = "", ""
         diagnosis: Diagnosis | None = None
         if reason is Reason.NONE and gang.waits:
@@ -164,6 +166,7 @@ class Explainer:
             warnings=warnings_of(gang),
             held=reserved_for(*held),
             held_until_s=held_until_s(*held),
+            order=tuple(map(float, order_key(gang)[:-1])) if is_in_line else (),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:

@@ -37,12 +37,12 @@ def test_the_namespace_is_that_of_the_context(quorate):
     code, out, err = quorate("gangs")
     assert (code, err) == (0, "")
     head, *rows = [line.split() for line in out.splitlines()]
-    assert head == ["GANG", "STATE", "MEMBERS", "MIN", "AGE", "REASON"]
+    assert head == ["GANG", "STATE", "MEMBERS", "MIN", "GPUS", "PLACE", "AGE", "REASON"]
     assert [row[:4] for row in rows] == [
         ["done", "Started", "1/1", "1"],
         ["train", "Waiting", "0/4", "4"],
     ]
-    assert rows[1][5] == "NotEnoughRoom"
+    assert rows[1][-1] == "NotEnoughRoom"
 
 
 def test_another_namespace_all_namespaces_and_pods(quorate):
@@ -61,8 +61,8 @@ def test_another_namespace_all_namespaces_and_pods(quorate):
 def test_gangs_wide_says_more_of_each(quorate):
     _, out, _ = quorate("gangs", "-o", "wide")
     head, *rows = out.splitlines()
-    assert head.split()[6:] == ["API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY"]
-    assert rows[0].split()[6:11] == ["x-k8s", "1", "0", "quorate", "-"]
+    assert head.split()[8:] == ["API", "RUNNING", "PRIORITY", "SCHEDULER", "OWNER", "WHY"]
+    assert rows[0].split()[8:13] == ["x-k8s", "1", "0", "quorate", "-"]
     assert rows[0].endswith("   the one member that exists has a node")
 
 

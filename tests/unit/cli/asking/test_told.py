@@ -76,6 +76,29 @@ def said(**fields):
     return Explanation(**(known | fields))
 
 
+IN_LINE = {"team/b": (1, -5, 200), "team/a": (1, -5, 100), "far/c": (0, 0, 300), "team/late": ()}
+"""What gangs are sorted by, and one that waits for members."""
+
+
+def of_line(**more):
+    """A server with gangs that wait, of which the leader has said what they are sorted by."""
+    names = [key.split("/") for key in IN_LINE]
+    pods = [pod(f"{name}-0", name, namespace=where, **more) for where, name in names]
+    pods += [pod("alone", None), pod("runs-0", "runs", node="n1", requests={"nvidia.com/gpu": 8})]
+    server = small_cluster()
+    groups = [group(name, 1, namespace=where) for where, name in [*names, ("team", "runs")]]
+    server.answers |= {PODS: listing(*pods), X_GROUPS: listing(*groups)}
+    waits = Members(needed=1, exist=1, waiting=1, total=1, unassigned=1)
+    as_said = {"state": GangState.WAITING, "members": waits}
+    keys = [GangKey(where, "x-k8s", name) for where, name in names]
+    orders = zip(keys, IN_LINE.values(), strict=True)
+    told = [said(key=one, order=order, **as_said) for one, order in orders]
+    alone = GangKey("team", "pod", "alone@team-alone")
+    told += [said(key=alone, order=(1, 0, 50), **as_said)]
+    started = GangKey("team", "x-k8s", "runs")  # since this was said
+    return of_leader(server, *told, said(key=started, order=(0, 0, 0)))
+
+
 def of_leader(server, *said, **more):
     server.answers[EVENTS] = listing(*(event(one, **more) for one in said))
     return server
@@ -88,7 +111,7 @@ def test_a_started_gang_stays_started_while_a_replacement_has_no_room(asked, why
     assert (found["state"], found["message"]) == ("Started", said().message)
     assert (found["saidAt"], found["saidBeforeNews"]) == ("2026-01-01T00:00:00Z", False)
     row = asked(server, "gangs").splitlines()[1].split()
-    assert (row[1:4], row[5]) == (["Started", "3/4", "4"], "NotEnoughRoom")
+    assert (row[1:4], row[-1]) == (["Started", "3/4", "4"], "NotEnoughRoom")
     assert "scheduler said this" not in asked(server, "why", "train")
     assert "scheduler said this" in asked(server, "why", "train", "-o", "wide")
 
@@ -221,3 +244,37 @@ def test_all_that_a_leader_knows_of_a_gang_comes_through(why):
     assert msgspec.json.decode(raw, type=Explanation) == one
     found = why(of_leader(of_started(3, 1), one), "train")
     assert (found["hint"], found["held"], found["nodes"]) == (one.hint, HELD, 2)
+
+
+@pytest.mark.parametrize(
+    ("where", "places"),
+    [("-A", ["1/4", "2/4", "3/4", "-", "-"]), ("-nteam", ["1/3", "2/3", "-", "-"])],
+)
+def test_the_place_in_line_is_that_among_all_that_are_looked_at(asked, where, places):
+    """Half-started gangs come first, then priority, then age, as the leader said; started ones,
+    and those that wait for members, are in no line. Pods of no gang are, listed or not."""
+    rows = asked(of_line(), "gangs", where, "--sort-by", "place").splitlines()[1:]
+    assert [row.split()[-3] for row in rows] == places
+    names = [row.split()[-8] for row in rows if row.split()[-3] != "-"]
+    assert names == (["c", "a", "b"] if where == "-A" else ["a", "b"])
+
+
+def test_why_says_the_place_in_line(asked, why):
+    assert "  place     2 of 3 in line in namespace team\n" in asked(of_line(), "why", "b")
+    assert "  place     3 of 4 in line\n" in asked(of_line(), "why", "-A", "b")
+    assert "place " not in asked(of_line(), "why", "late")
+    line = why(of_line(), "b")["line"]
+    assert line == {"place": 2, "length": 3, "namespace": "team"}
+    assert why(of_line(), "late")["line"] is None
+
+
+def test_the_gpus_of_a_gang_are_those_that_its_pods_ask_for(asked, why):
+    asking = {"requests": {"nvidia.com/gpu": 4, "amd.com/gpu": 1, "cpu": 7}}
+    rows = asked(of_line(**asking), "gangs").splitlines()
+    gpus = {row.split()[0]: row.split()[-4] for row in rows}
+    assert gpus == {"GANG": "GPUS", "a": "5", "b": "5", "late": "5", "runs": "8"}
+    assert why(of_line(**asking), "b")["gpus"] == 5
+    rows = asked(of_line(), "gangs").splitlines()
+    assert {row.split()[0]: row.split()[-4] for row in rows}["a"] == "-"
+    ended = of_line(status={"phase": "Succeeded"}, node="n1", **asking)
+    assert why(ended, "b")["gpus"] == 0
