@@ -46,13 +46,17 @@ from quorate.shell.commit.extended_resource_claims import (
     delete_claim,
     name_in_pod,
 )
-from quorate.shell.kube.errors import ApiError, NotFound, ServerError, Unreachable
+from quorate.shell.kube.errors import ApiError, Forbidden, NotFound, ServerError, Unreachable
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
 from quorate.shell.process.clock import Clock
 from quorate.shell.process.contained import words_of
 
 log = structlog.get_logger(__name__)
 
+NOT_GRANTED = (
+    "quorate may not {} ResourceClaims, so that it can give no devices: grant it with"
+    " quorate manifests, without the option --without devices"
+)
 BINDING_TIMEOUT_S = 600.0
 """How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _GIVE = Rule(Priority.CLAIM, again_after_conflict=True)
@@ -149,6 +153,7 @@ class DeviceClaims:
             for give in bind.gives:
                 users.setdefault((give.namespace, give.claim), (give, []))[1].append(bind)
         problems: dict[str, str] = {}
+        refused: list[Give] = []
 
         async def write(give: Give, binds: list[Bind]) -> None:
             try:
@@ -161,18 +166,30 @@ class DeviceClaims:
                     self._writer.note("commit", about, error)
                 text = f"{about}: {words_of(error) if is_ours else error}"
                 problems.update(dict.fromkeys((bind.uid for bind in binds), text))
+                if isinstance(error, Forbidden):
+                    refused.append(give)
 
         await asyncio.gather(*(write(*one) for one in users.values()))
         if not self._writer.may_write():
             return False  # a successor decides about this gang, from what it finds
         if not problems:
             return True
+        problems = await self._told(problems, refused)
         log.warning("devices could not be given", gang=str(gang.key), problems=len(problems))
         for bind in gang.binds:
             text = problems.get(bind.uid, "")
             failure = BindFailure.REFUSED if text else BindFailure.NOT_SENT
             self._on_change(BindFailed(bind.uid, bind.node, failure, text))
         return False
+
+    async def _told(self, problems: dict[str, str], refused: list[Give]) -> dict[str, str]:
+        """Return the problems, or for each of them the right that is missing, where it is that."""
+        for give in refused[:1]:
+            verb = "create" if give.special is not None else "patch"
+            right = {"verb": verb, "group": "resource.k8s.io", "resource": "resourceclaims"}
+            if await self._writer.lacks_right(**right, namespace=give.namespace):
+                return dict.fromkeys(problems, NOT_GRANTED.format(verb))
+        return problems
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
         """Allocate and reserve one claim.

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 
-import msgspec
 import structlog
 
 from quorate.core.model.changes import PreemptionFailed
@@ -27,22 +26,10 @@ from quorate.shell.process.contained import words_of
 log = structlog.get_logger(__name__)
 
 _PREEMPTION = Rule(Priority.PREEMPTION, tries_max=5, retry_s_min=0.2)
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 NOT_GRANTED = (
     "quorate may not delete pods, so that it can preempt none: grant it with"
     " quorate manifests --preemption --only rbac | kubectl apply -f -"
 )
-
-
-class _Verdict(msgspec.Struct):
-    allowed: bool
-
-
-class _Review(msgspec.Struct):
-    status: _Verdict
-
-
-_REVIEW = msgspec.json.Decoder(_Review)
 
 
 class Preemptor:
@@ -114,25 +101,13 @@ class Preemptor:
         try:
             await self._writer.delete(path, params={"dryRun": "All"})
         except ApiError as error:
-            if not isinstance(error, Forbidden) or await self._has_right(first.namespace):
+            right = {"namespace": first.namespace, "verb": "delete", "resource": "pods"}
+            if not (isinstance(error, Forbidden) and await self._writer.lacks_right(**right)):
                 return True  # the deletion itself will meet the same error, and report it
             self._failed(preemption, NOT_GRANTED)
             return False
         self._may_delete = True
         return True
-
-    async def _has_right(self, namespace: str) -> bool:
-        """Ask whether we have the right to delete pods; admission may refuse all the same."""
-        attributes = {"namespace": namespace, "verb": "delete", "resource": "pods"}
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
-        }
-        try:
-            return _REVIEW.decode(await self._writer.post(_REVIEWS, review)).status.allowed
-        except (ApiError, msgspec.DecodeError):
-            return True  # that is not known
 
     def _failed(self, preemption: Preemption, problem: str, uids: tuple[str, ...] = ()) -> None:
         """Tell the core that these victims, or all of them, were not deleted."""

@@ -18,6 +18,8 @@ from enum import Enum, IntEnum, auto
 from itertools import count
 from typing import Final, NamedTuple
 
+import msgspec
+
 from quorate.shell.kube.client import KubeClient, Params, PatchKind
 from quorate.shell.kube.errors import (
     ApiError,
@@ -38,6 +40,8 @@ _YOUNG_S: Final = 10.0
 WRITES_AT_ONCE: Final = 64
 """Beside binds, of which the configuration says how many."""
 _JITTER: Final = 0.25
+
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 Send = Callable[[], Awaitable[bytes]]
 """One try of a write, by the methods of ``Writer``."""
@@ -66,6 +70,17 @@ class End(Enum):
     """Its tries or its time are over."""
     DEPOSED = auto()
     """Another replica leads: a successor decides from what it finds."""
+
+
+class _Verdict(msgspec.Struct):
+    allowed: bool
+
+
+class _Review(msgspec.Struct):
+    status: _Verdict
+
+
+_REVIEW = msgspec.json.Decoder(_Review)
 
 
 class Outcome(NamedTuple):
@@ -271,6 +286,21 @@ class Writer:
                 return Outcome(End.GIVEN_UP, tries, error=error)
             await backoff.wait(error)
         return Outcome(End.DEPOSED, tries, error=error)
+
+    async def lacks_right(self, **right: str) -> bool:
+        """Ask, after a 403, whether RBAC said it: admission may have. False where we may not ask.
+
+        ``right`` is as ``resourceAttributes`` have it: verb, group, resource, namespace.
+        """
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": right},
+        }
+        try:
+            return not _REVIEW.decode(await self.post(_REVIEWS, review)).status.allowed
+        except (ApiError, msgspec.DecodeError):
+            return False
 
     def is_young(self, error: ApiError) -> bool:
         """Take note of an answer; tell whether the API server was away a short time ago."""

@@ -10,15 +10,20 @@ import asyncio
 
 import structlog
 
-from quorate.shell.kube.errors import ApiError, Conflict, NotFound
+from quorate.shell.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from quorate.shell.kube.paths import resource_path
-from quorate.shell.kube.writer import Writer
+from quorate.shell.kube.writer import Backoff, Writer
 
 log = structlog.get_logger(__name__)
 
 _PATH = resource_path("scheduling.volcano.sh", "v1beta1", "queues")
 _QUEUES = (("root", False), ("default", True))
 _TRY_AGAIN_S = 10.0
+_TRY_AGAIN_S_MAX = 60.0
+NOT_GRANTED = (
+    "quorate may not create queues, and Volcano refuses PodGroups whose queue does not exist: grant"
+    " it with quorate manifests, without the option --without volcano-queues, or create them"
+)
 
 
 class VolcanoQueues:
@@ -48,7 +53,12 @@ class VolcanoQueues:
 
 
 async def _ensure(client: Writer) -> None:
-    """Create the queues that are missing, and open them; return when both are there."""
+    """Create the queues that are missing, and open them; return when both are there.
+
+    What is wrong is said once for as long as it stays the same.
+    """
+    said = ""
+    backoff = Backoff(_TRY_AGAIN_S, _TRY_AGAIN_S_MAX)
     for name, reclaimable in _QUEUES:
         while True:
             try:
@@ -56,10 +66,19 @@ async def _ensure(client: Writer) -> None:
             except NotFound:
                 await asyncio.sleep(_TRY_AGAIN_S)  # its CRD may follow that of PodGroup
             except ApiError as error:
-                log.warning("cannot create a Volcano queue", queue=name, problem=error.message)
-                await asyncio.sleep(_TRY_AGAIN_S)
+                problem = await _problem(client, error)
+                if problem != said:
+                    log.warning("cannot create a Volcano queue", queue=name, problem=problem)
+                said = problem
+                await backoff.wait(error)
             else:
                 break
+
+
+async def _problem(client: Writer, error: ApiError) -> str:
+    right = {"verb": "create", "group": "scheduling.volcano.sh", "resource": "queues"}
+    is_withheld = isinstance(error, Forbidden) and await client.lacks_right(**right)
+    return NOT_GRANTED if is_withheld else error.message
 
 
 async def _create(client: Writer, name: str, *, reclaimable: bool) -> None:
