@@ -82,6 +82,15 @@ def _asked() -> Iterable[Right]:
 ASKED = frozenset(_asked())
 PREEMPTION = Right("delete", "", "pods")
 """Asked for by profiles that preempt, and granted by ``quorate manifests --preemption`` only."""
+WITHHELD = {
+    "devices": {
+        right
+        for right in ASKED
+        if right.resource.startswith("resourceclaims") and right.verb not in ("list", "watch")
+    },
+    "volcano-queues": {right for right in ASKED if right.resource.startswith("queues")},
+}
+"""What ``quorate manifests --without`` leaves out, by its value."""
 CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})
 """No request names these: the API server asks for them when a claim's status gets devices."""
 

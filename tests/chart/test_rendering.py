@@ -9,7 +9,7 @@ import re
 import pytest
 import yaml
 
-from quorate.cli.commands.manifests import render
+from quorate.cli.commands.manifests import Withheld, render
 from quorate.shell.configuration import config
 from tests.chart.conftest import HelmError
 from tests.paths import ROOT
@@ -72,6 +72,7 @@ def test_options_of_the_command_are_values(helm, certificate):
         "image": {"repository": "example.com/q", "tag": "1", "digest": f"sha256:{'a' * 64}"},
         "replicas": 3,
         "preemption": True,
+        "without": ["volcano-queues"],
         "guard": {"enabled": True, "caBundle": certificate},
         "networkPolicy": {"enabled": True, "controlPlane": NETWORKS},
     }
@@ -79,13 +80,21 @@ def test_options_of_the_command_are_values(helm, certificate):
         namespace="batch",
         image=f"example.com/q:1@sha256:{'a' * 64}",
         replicas=3,
-        preemption=True,
+        rights=("preemption", "devices"),
         guard_ca=certificate.encode(),
         network_policy=True,
         control_plane=NETWORKS,
     )
     rendered = without_keep(by_name(helm.render("--namespace", "batch", values=values)))
     assert rendered == expected
+
+
+@pytest.mark.parametrize("without", [["devices"], ["devices", "volcano-queues"], None])
+def test_rights_are_left_out_as_by_the_option_and_values_of_before_leave_out_none(helm, without):
+    """``helm upgrade --reuse-values`` has only the values that the older chart knew."""
+    role = "ClusterRole", "quorate"
+    expected = printed(rights=set(Withheld) - set(without or ()))[role]
+    assert by_name(helm.render(values={"without": without}))[role] == expected
 
 
 def test_a_network_policy_lets_all_reach_the_guard_where_no_network_is_named(helm, certificate):
@@ -263,6 +272,7 @@ def test_the_rules_are_those_of_the_page_on_alerts(helm):
         ({"guard": {"enabled": True}}, "caBundle"),
         ({"guard": {"caBundle": "-----BEGIN PRIVATE KEY-----"}}, "caBundle"),
         ({"networkPolicy": {"controlPlane": ["all"]}}, "controlPlane"),
+        ({"without": ["pods"]}, "without"),
         ({"podLabels": {"app.kubernetes.io/name": "other"}}, "podLabels"),
         ({"tolerations": {"key": "a"}}, "tolerations"),
         ({"podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),

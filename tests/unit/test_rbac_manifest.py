@@ -8,14 +8,14 @@ import yaml
 from pocketkube.api.rights import rbac
 from pocketkube.api.writing import User
 from pocketkube.store.store import Store
-from quorate.cli.commands.manifests import render
+from quorate.cli.commands.manifests import OPTIONAL_RIGHTS, Withheld, render
 from quorate.dialects import DIALECTS
 from tests.paths import ROOT
-from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, Right, granted
+from tests.rights import ASKED, LEASE, NAMESPACE, PREEMPTION, WITHHELD, Right, granted
 from tools.image import building
 
-RBAC = render(parts=["rbac"], preemption=True)
-OBJECTS = [one for one in yaml.safe_load_all(render(preemption=True)) if one]
+RBAC = render(parts=["rbac"], rights=OPTIONAL_RIGHTS)
+OBJECTS = [one for one in yaml.safe_load_all(render(rights=OPTIONAL_RIGHTS)) if one]
 QUORATE = User(f"system:serviceaccount:{NAMESPACE}:quorate")
 VIEWER = "quorate-viewer"
 DOCS = ROOT / "docs" / "operators" / "security.md"
@@ -82,6 +82,22 @@ def test_no_pod_may_be_deleted_unless_preemption_is_asked_for():
     assert len(granted(text)) == len(ASKED) - 1
     deletes = {right.resource for right in granted(text) if right.verb == "delete"}
     assert deletes == {"resourceclaims"}, "its own"
+
+
+@pytest.mark.parametrize("left_out", Withheld)
+def test_what_is_left_out_is_not_granted_and_all_else_is(left_out):
+    """Who has no devices had to grant the writing of ResourceClaims all the same."""
+    text = render(parts=["rbac"], rights=set(OPTIONAL_RIGHTS) - {left_out})
+    assert set(granted(text)) == ASKED - WITHHELD[left_out]
+    assert len(granted(text)) == len(ASKED) - len(WITHHELD[left_out])
+
+
+def test_with_all_left_out_only_the_reading_of_claims_is_granted_of_what_pods_wait_for():
+    rights = granted(render(parts=["rbac"], rights=()))
+    verbs = {right.verb for right in rights if right.resource.startswith("resourceclaims")}
+    assert verbs == {"list", "watch"}, "why pods wait is said all the same"
+    assert "delete" not in {right.verb for right in rights}
+    assert not [right for right in rights if right.resource.startswith("queues")]
 
 
 def test_the_whole_manifest_suffices():

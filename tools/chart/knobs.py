@@ -6,7 +6,7 @@ kind and name; an item of a list is its number.
 
 from typing import Literal, NamedTuple
 
-from quorate.cli.commands.manifests import GUARD_ADDITIONS, PREEMPTION_RULE
+from quorate.cli.commands.manifests import GUARD_ADDITIONS, OPTIONAL_RIGHTS, Withheld
 
 Path = tuple[str | int, ...]
 
@@ -146,7 +146,11 @@ PLACEHOLDERS = {
     "image": '{{ include "quorate.image" . }}',
     "replicas": "{{ .Values.replicas }}",
     "critical_pods": "{{ add (mul 2 (int .Values.replicas)) 4 }}",
-    "preemption": _if(".Values.preemption", PREEMPTION_RULE),
+    "preemption": _if(".Values.preemption", OPTIONAL_RIGHTS["preemption"]),
+    **{
+        name.replace("-", "_"): _if(f'not (has "{name}" .Values.without)', OPTIONAL_RIGHTS[name])
+        for name in Withheld
+    },
     "guard_enabled": "{{ .Values.guard.enabled }}",
     "guard_ca": '{{ printf "%s\\n" (trim .Values.guard.caBundle) | b64enc }}',
     "guard_ingress": _if(

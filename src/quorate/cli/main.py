@@ -234,6 +234,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests --only crds --only rbac | kubectl apply -f -",
         "quorate manifests --image IMAGE --guard-ca guard.crt | kubectl apply -f -",
         "quorate manifests --only rbac --preemption | kubectl apply -f -",
+        "quorate manifests --image IMAGE --without devices --without volcano-queues",
         "quorate manifests --only networkpolicy | kubectl apply -f -",
     ),
 )
@@ -275,6 +276,16 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     guard_ca: GuardCa = None,
     preemption: Preemption = False,
+    without: Annotated[
+        list[defaults.Withheld] | None,
+        typer.Option(
+            metavar="RIGHT",
+            help="A right to leave out where nobody needs it: devices (to write ResourceClaims), "
+            "volcano-queues (to make Volcano's queues); repeat it for both.",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
     network_policy: NetworkPolicy = False,
     control_plane: ControlPlane = None,
     output: DataOutput = "yaml",
@@ -288,6 +299,7 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
             only=only or (),
             guard_ca=guard_ca,
             preemption=preemption,
+            without=without or (),
             network_policy=network_policy,
             control_plane=control_plane or (),
             output=output,

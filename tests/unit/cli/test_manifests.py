@@ -21,6 +21,7 @@ from quorate.cli.commands.manifests import (
 from quorate.shell.configuration import config
 from quorate.shell.serve import guard
 from tools.certificates import write_pair
+from tools.testing import call
 
 
 def objects(text):
@@ -159,6 +160,25 @@ def test_who_names_no_image_is_told_that_the_pods_cannot_start(options, is_told,
     assert ("no image is published yet" in said.err) == is_told
     assert ("--image REGISTRY/" in said.err) == is_told
     assert objects(said.out)
+
+
+def test_rights_are_left_out_by_an_option_that_can_be_repeated(capsys):
+    rbac = ("manifests", "--only", "rbac")
+    assert call(*rbac, "--without", "devices", "--without", "volcano-queues") == 0
+    assert capsys.readouterr().out == render(parts=["rbac"], rights=())
+    assert call(*rbac, "--preemption", "--without", "devices") == 0
+    rights = ("preemption", "volcano-queues")
+    assert capsys.readouterr().out == render(parts=["rbac"], rights=rights)
+    assert call(*rbac) == 0
+    assert capsys.readouterr().out == render(parts=["rbac"], rights=("devices", "volcano-queues"))
+
+
+def test_a_right_that_cannot_be_left_out_is_told_in_one_line_with_those_that_can(capsys):
+    assert call("manifests", "--without", "pods") == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "'pods' is not one of 'devices', 'volcano-queues'" in said.err
 
 
 def test_the_deployed_configuration_is_the_default_one_of_a_pod(monkeypatch):

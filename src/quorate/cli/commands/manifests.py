@@ -11,7 +11,8 @@ import ipaddress
 import re
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -48,13 +49,42 @@ GUARD_ADDITIONS = {
 }
 """What the guard adds to the Deployment, at the end of a line of it each."""
 
-PREEMPTION_RULE = """
+
+class Withheld(StrEnum):
+    """What ``--without`` takes: rights that are granted by default."""
+
+    DEVICES = "devices"
+    VOLCANO_QUEUES = "volcano-queues"
+
+
+OPTIONAL_RIGHTS = {
+    "preemption": """
   # Preemption deletes pods of lower priority, as kube-scheduler does it, for pods of the profiles
   # in the configuration (quorate manifests --preemption).
   - apiGroups: [""]
     resources: [pods]
-    verbs: [delete]"""
-"""What ``--preemption`` adds to the ClusterRole."""
+    verbs: [delete]""",
+    Withheld.DEVICES: """
+  # A claim gets its devices before its pod is bound, and gives them back when the gang cannot start
+  # after all. One is made for a pod whose extended resources a device class backs, and deleted with
+  # its plan (none of this with quorate manifests --without devices).
+  - apiGroups: [resource.k8s.io]
+    resources: [resourceclaims]
+    verbs: [get, patch, create, delete]
+  - apiGroups: [resource.k8s.io]
+    resources: [resourceclaims/status, resourceclaims/binding]
+    verbs: [patch]""",
+    Withheld.VOLCANO_QUEUES: """
+  # Volcano's own scheduler creates the queues "root" and "default"; nobody else does (not with
+  # quorate manifests --without volcano-queues).
+  - apiGroups: [scheduling.volcano.sh]
+    resources: [queues]
+    verbs: [create]
+  - apiGroups: [scheduling.volcano.sh]
+    resources: [queues/status]
+    verbs: [patch]""",
+}
+"""The rules that options add to the ClusterRole, or leave out."""
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
@@ -73,14 +103,14 @@ def render(
     parts: Sequence[str] = (),
     guard_ca: bytes = b"",
     *,
-    preemption: bool = False,
+    rights: Collection[str] = tuple(Withheld),
     network_policy: bool = False,
     control_plane: Sequence[str] = (),
 ) -> str:
     """Return the manifests of these parts, all when empty, in the order to apply them in.
 
     With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
-    guard is on and its part is there too. With ``preemption``, quorate may delete pods.
+    guard is on and its part is there too. ``rights`` are those of ``OPTIONAL_RIGHTS`` to grant.
     With ``network_policy``, only who is named there reaches its ports; ``control_plane`` are the
     networks (CIDR) from which the API server asks the guard, all when empty.
 
@@ -96,7 +126,10 @@ def render(
         "replicas": str(replicas),
         # A rolling update and a few pods that fail or terminate need room beside the replicas.
         "critical_pods": str(2 * replicas + 4),
-        "preemption": PREEMPTION_RULE if preemption else "",
+        **{
+            name.replace("-", "_"): rule if name in rights else ""
+            for name, rule in OPTIONAL_RIGHTS.items()
+        },
         "guard_enabled": "true" if guard_ca else "false",
         "guard_ingress": _guard_ingress(control_plane) if guard_ca else "",
         "guard_ca": base64.b64encode(guard_ca).decode(),
@@ -116,6 +149,7 @@ def manifests(  # noqa: PLR0913 - one for each option
     only: Sequence[str] = (),
     guard_ca: Path | None = None,
     preemption: bool = False,
+    without: Collection[str] = (),
     network_policy: bool = False,
     control_plane: Sequence[str] = (),
     output: str = "yaml",
@@ -123,8 +157,8 @@ def manifests(  # noqa: PLR0913 - one for each option
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
     ``only`` is the repeatable option ``--only``: names of parts. ``guard_ca`` is a file of PEM
-    certificates. ``preemption`` grants the right to delete pods. ``output`` is ``yaml``, with the
-    comments of the templates, or ``json``, one List.
+    certificates. ``preemption`` grants the right to delete pods; ``without`` are rights to leave
+    out. ``output`` is ``yaml``, with the comments of the templates, or ``json``, one List.
     """
     try:
         ca = _guard_ca(guard_ca) if guard_ca else b""
@@ -134,7 +168,7 @@ def manifests(  # noqa: PLR0913 - one for each option
             replicas,
             only,
             ca,
-            preemption=preemption,
+            rights={*Withheld} - {*without} | ({"preemption"} if preemption else set()),
             network_policy=network_policy or NETWORK_PART in only,
             control_plane=control_plane,
         )
