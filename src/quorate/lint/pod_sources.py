@@ -146,11 +146,10 @@ def _count(value: Json, path: Path, kind: str) -> tuple[int | None, Path]:
     """Return how many pods a mapping makes of its ``template``, and the field that says so."""
     if "parallelism" in value or "completions" in value:
         parallelism, completions = value.get("parallelism"), value.get("completions")
-        field = "parallelism" if "parallelism" in value else "completions"
-        if "parallelism" not in value or parallelism is None:
-            return _whole(1), (*path, field)
+        if parallelism is None:
+            return _whole(1), (*path, "parallelism")
         if completions is None:
-            return _whole(parallelism), (*path, field)
+            return _whole(parallelism), (*path, "parallelism")
         some, others = _whole(parallelism), _whole(completions)
         fewest = None if some is None or others is None else min(some, others)
         return fewest, (*path, "parallelism" if fewest == some else "completions")

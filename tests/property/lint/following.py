@@ -7,11 +7,13 @@ none for a hint that leaves the choice to a person, such as "fix that field".
 import copy
 import re
 
+from quorate.core.words.owner_words import ELSEWHERE
 from quorate.lint.finding import Finding
 from quorate.lint.pod_sources import PodSource, pod_sources
 from tests.unit.lint.world import objects_of
 
 _ALL = " in all templates of the gang"
+_FIELDS = r"\w+(?: and \w+)?"
 _STEPS_MAX = 20
 _ALTERNATIVES = re.compile(r", or (?=set |lower |leave |remove |let |make |raise |tell )")
 _PART = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
@@ -38,6 +40,11 @@ class _Objects:
     @property
     def about(self) -> dict:
         return self.values[self.finding.document]
+
+    def titled(self, title: str) -> dict:
+        """Return the object of this kind and name."""
+        named = {f"{one['kind']} {one['metadata']['name']}": one for one in self.values}
+        return named[title]
 
     def sources(self) -> list[tuple[dict, PodSource]]:
         pairs = zip(self.values, objects_of(*self.values), strict=True)
@@ -68,27 +75,31 @@ class _Objects:
         raise AssertionError(f"no pods of {title}")
 
 
-def _set_count(made: _Objects, field: str, title: str, value: str) -> None:
-    made.put_count(field, title, int(value))
+def _set_count(made: _Objects, fields: str, title: str, value: str) -> None:
+    for field in fields.split(" and "):
+        made.put_count(field, title, int(value))
 
 
-def _raise_count(made: _Objects, field: str, title: str, wanted: str) -> None:
+def _raise_count(made: _Objects, fields: str, title: str, wanted: str) -> None:
     """Raise a factor until the template makes so many."""
     for factor in range(1, _STEPS_MAX):
-        made.put_count(field, title, factor)
+        _set_count(made, fields, title, str(factor))
         if next(one.count for _, one in made.sources() if one.title == title) >= int(wanted):
             return
-    raise AssertionError(f"no {field} makes {wanted} pods")
+    raise AssertionError(f"no {fields} makes {wanted} pods")
 
 
-def _lower(made: _Objects, field: str, value: str, everywhere: str) -> None:
-    """``field`` is a path, the last part of the finding's, "it" or "that label"."""
+def _lower(made: _Objects, field: str, of: str, value: str, everywhere: str) -> None:
+    """``field`` is a path, the last part of the finding's, "it" or "that label".
+
+    ``of`` names the object, where that is not the one that the finding is about.
+    """
     short = field in ("it", "that label", made.path[-1])
     path = made.path if short else parts(field)
     if everywhere:
         made.put_in_templates(path, _value(value))
     else:
-        made.put(made.about, path, _value(value))
+        made.put(made.titled(of) if of else made.about, path, _value(value))
 
 
 def _leave_out(made: _Objects) -> None:
@@ -131,9 +142,9 @@ def _rename(made: _Objects, field: str) -> None:
 
 
 def _add_labels(made: _Objects, name_key: str, name: str, min_key: str, least: str) -> None:
-    for _, source in made.sources():
-        labels = source.template.setdefault("metadata", {}).setdefault("labels", {})
-        labels |= {name_key: name, min_key: least}
+    for holder, source in made.sources():
+        for key, value in ((name_key, name), (min_key, least)):
+            made.put(holder, [*source.path, "metadata", "labels", key], value)
 
 
 def _use_key(made: _Objects, place: str, key: str, name: str) -> None:
@@ -150,9 +161,9 @@ def _parallel(made: _Objects) -> None:
 
 
 _FORMS = (
-    (r"set (\w+) of (.+) to (\d+)", _set_count),
-    (r"raise (\w+) of (.+) until it makes (\d+) pods?", _raise_count),
-    (rf'(?:lower|set) (\S+|that label) to ("?[\w.]+"?)({_ALL})?', _lower),
+    (rf"set ({_FIELDS}) of (.+) to (\d+)", _set_count),
+    (rf"raise ({_FIELDS}) of (.+) until it makes (\d+) pods?", _raise_count),
+    (rf'(?:lower|set) (\S+|that label)(?: of (PodGroup \S+))? to ("?[\w.]+"?)({_ALL})?', _lower),
     (r"(?:leave it out|remove it)", _leave_out),
     (rf"write spec\.schedulerName: (\w+)({_ALL})?", _use_scheduler),
     (r"write (spec\.\w+): (\w+)", _write),
@@ -171,7 +182,7 @@ _FORMS = (
 def followed(objects: list[dict], finding: Finding) -> list[tuple[str, list[dict]]]:
     """Return each way out that the hint names, and the objects when it was taken."""
     found = []
-    for words in _ALTERNATIVES.split(finding.hint):
+    for words in _ALTERNATIVES.split(finding.hint.removesuffix(f"; {ELSEWHERE}")):
         for form, act in _FORMS:
             said = re.fullmatch(form, words)
             if said is not None:

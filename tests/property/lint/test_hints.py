@@ -1,4 +1,4 @@
-"""Goal: who follows a hint of lint never gets a finding that was not there.
+"""Goal: who follows a hint of lint gets rid of that finding, and gets none that was not there.
 
 Method: the manifests of the rules' own tables, and random ones; each hint that names a field and a
 value is followed by ``following``, and lint looks again.
@@ -15,6 +15,7 @@ from tests.unit.lint.cases import CASES
 from tests.unit.lint.operators import job_set, mpi, training, volcano
 from tests.unit.lint.world import (
     MIN_LABEL,
+    X_LABEL,
     cron_job,
     group,
     job,
@@ -27,11 +28,13 @@ from tests.unit.lint.world import (
 
 IN_ORDER = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
 WAITS = {"launcherCreationPolicy": "WaitForWorkersReady"}
+WORKERS = job_set({X_LABEL: "g"})
+del WORKERS["spec"]["replicatedJobs"][0]
 HANDMADE = {
     "a JobSet in order": [job_set(labelled("9", "w"), **IN_ORDER)],
     "a JobSet in order, with a PodGroup": [
         group(9),
-        job_set({"scheduling.x-k8s.io/pod-group": "g"}, **IN_ORDER),
+        job_set({X_LABEL: "g"}, **IN_ORDER),
     ],
     "a JobSet of too few": [job_set(labelled("11", "w"))],
     "two Jobs of too few": [job(2, labels=labelled("9")), job(3, "k", labels=labelled("9"))],
@@ -43,6 +46,8 @@ HANDMADE = {
     "a Volcano job of too few": [volcano(5, 4)],
     "a StatefulSet in order, of too few": [group(5), stateful_set(3)],
     "a StatefulSet in order, by labels": [stateful_set(3, template=template(labelled("3")))],
+    "a Job whose other number limits it too": [group(3), job(1)],
+    "a JobSet of 2 Jobs, whose other number limits it too": [group(11), WORKERS],
     "a CronJob whose runs overlap": [group(3), cron_job(job(2))],
 }
 NO_FORM = {
@@ -114,6 +119,12 @@ def random_workload(draw, name, of_template):
     return one
 
 
+def of(finding, objects):
+    """Return what lint finds of the same kind at the same place."""
+    where = finding.rule, finding.object, finding.path
+    return [one for one in lint(*objects).findings if (one.rule, one.object, one.path) == where]
+
+
 def hints_are_followed(objects):
     """Follow each hint; return the rules whose hints could be followed."""
     report, done = lint(*objects), set()
@@ -123,6 +134,7 @@ def hints_are_followed(objects):
             after = {(one.rule, one.object): one for one in lint(*then).findings}
             new = [after[one] for one in after if one not in before]
             assert not new, f"{finding.rule}: {words!r} was followed"
+            assert not of(finding, then), f"{words!r} was followed in vain"
             done.add(finding.rule)
     return done
 

@@ -56,7 +56,8 @@ def test_the_table_has_place_rule_sentence_and_remedy(lint):
         "f.yaml\n"
         "  line 6: error min-above-replicas: PodGroup g, spec.minMember\n"
         "    PodGroup g needs 3 members (spec.minMember), and Job j makes 2\n"
-        "    hint: set parallelism of Job j to 3, or lower minMember to 2\n"
+        "    hint: set parallelism and completions of Job j to 3, or lower minMember to 2; more "
+        "members may come from elsewhere\n"
         "1 error, 0 warnings in 2 objects of 1 file\n"
     )
 
@@ -114,7 +115,8 @@ def test_data_has_all_that_a_program_needs(lint):
                 "severity": "error",
                 "rule": "min-above-replicas",
                 "message": "PodGroup g needs 3 members (spec.minMember), and Job j makes 2",
-                "hint": "set parallelism of Job j to 3, or lower minMember to 2",
+                "hint": "set parallelism and completions of Job j to 3, or lower minMember to 2; "
+                "more members may come from elsewhere",
             }
         ],
         "gangs": [

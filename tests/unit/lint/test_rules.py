@@ -150,7 +150,30 @@ def test_a_selector_that_does_not_select_its_own_template():
 def test_min_above_replicas_names_both_and_says_how_to_mend_it():
     found = one(group(4), job(2), rule="min-above-replicas")
     assert found.message == "PodGroup g needs 4 members (spec.minMember), and Job j makes 2"
-    assert found.hint == "set parallelism of Job j to 4, or lower minMember to 2"
+    assert found.hint == (
+        "set parallelism and completions of Job j to 4, or lower minMember to 2; more members may "
+        "come from elsewhere"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "fields"),
+    [
+        ({"parallelism": 1, "completions": 1}, "parallelism and completions"),
+        ({"parallelism": 2, "completions": 3}, "parallelism and completions"),
+        ({"completions": 2}, "parallelism and completions"),
+        ({"parallelism": 2, "completions": 8}, "parallelism"),
+        ({"parallelism": 8, "completions": 2}, "completions"),
+        ({"parallelism": 2}, "parallelism"),
+        ({"completions": 8}, "parallelism"),
+    ],
+)
+def test_a_job_that_both_its_numbers_limit_is_told_to_change_both(written, fields):
+    """A Job with 1 of each was told "set parallelism", which gave the same error again."""
+    made = job()
+    made["spec"] = written | {"template": made["spec"]["template"]}
+    found = one(group(4), made, rule="min-above-replicas")
+    assert found.hint.startswith(f"set {fields} of Job j to 4, or lower minMember to ")
 
 
 @pytest.mark.parametrize(

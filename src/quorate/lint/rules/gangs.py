@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 from quorate.core.model.quantity import format_amount
 from quorate.core.words.counting import counted
+from quorate.core.words.owner_words import ELSEWHERE
 from quorate.dialects import DIALECTS, PodKey, by_name
 from quorate.lint.finding import Finding, Severity
 from quorate.lint.manifests import GANG_SCHEDULERS, Gang, Group, Manifests
-from quorate.lint.objects import KubeObject, path_text, text, value_at
+from quorate.lint.objects import KubeObject, mapping, path_text, text, value_at
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.pods import did_you_mean
 from quorate.lint.rules.stages import made_together
@@ -133,8 +134,13 @@ def min_above_replicas(manifests: Manifests) -> Iterator[Finding]:
             "min-above-replicas",
             path,
             f"{what}, and {makes}{in_all}",
-            f"{_more(gang, least)}, or {lower}" if count else _more(gang, least),
+            _more(gang, least) + (f", or {lower}" if count else "") + _elsewhere_too(gang),
         )
+
+
+def _elsewhere_too(gang: Gang) -> str:
+    """Return that not all members are in the files, perhaps; an operator makes all of its own."""
+    return f"; {ELSEWHERE}" if gang.promise is None else ""
 
 
 def in_all_templates(gang: Gang) -> str:
@@ -146,15 +152,28 @@ def _more(gang: Gang, least: int) -> str:
     first = gang.sources[0]
     if len(gang.sources) > 1 or not first.count_path:
         return f"make {counted(least, 'pod')}"
-    field = str(first.count_path[-1])
-    if first.object.kind == "LeaderWorkerSet" or not first.count:
+    field, count = str(first.count_path[-1]), first.count
+    if first.object.kind == "LeaderWorkerSet" or not count:
         return f"raise {field} of {first.title}"
-    times = first.count
-    if (
-        value_at(first.object.value, first.count_path) != times
-    ):  # one of several factors, as in a JobSet
+    written = value_at(first.object.value, first.count_path)
+    factor = written if isinstance(written, int) else 1  # of several, as in a JobSet
+    if _limits_too(first, -(-least * factor // count)):
+        field = "parallelism and completions"
+    if factor != count:
         return f"raise {field} of {first.title} until it makes {counted(least, 'pod')}"
     return f"set {field} of {first.title} to {least}"
+
+
+def _limits_too(source: PodSource, wanted: int) -> bool:
+    """Whether a Job, made to have so many pods by one of its two numbers, is limited by the other.
+
+    A Job has ``parallelism`` pods at once, and never more than ``completions``. "set parallelism of
+    Job driver to 3" was said of one that has 1 of each.
+    """
+    where, field = source.count_path[:-1], source.count_path[-1]
+    of_job = {"parallelism": "completions", "completions": "parallelism"}
+    other = mapping(value_at(source.object.value, where)).get(of_job.get(str(field), ""))
+    return isinstance(other, int) and other < wanted
 
 
 def min_available(manifests: Manifests) -> Iterator[Finding]:

@@ -176,7 +176,9 @@ def _lower_min(gang: Gang, count: int) -> str:
     field = min_place(gang)[1]
     if gang.promise is not None and field != MIN_AVAILABLE:
         return f"set {path_text(MIN_AVAILABLE)} to {count}"
-    value = str(count)
-    if gang.group is None and gang.promise is None:  # labels: members that differ are held
+    where, value = path_text(field), str(count)
+    if gang.group is not None:  # another object than the one that the finding is about
+        where += f" of {gang.group.title}"
+    elif gang.promise is None:  # labels: members that differ are held
         value = f'"{count}"{in_all_templates(gang)}'
-    return f"lower {path_text(field)} to {value}, or let all be made at once"
+    return f"lower {where} to {value}, or let all be made at once"
