@@ -185,6 +185,27 @@ def test_a_gang_name_that_no_object_can_have_is_told_in_a_short_sentence(world, 
     world.wait_bound(2, "gang=good")
 
 
+def test_an_owner_by_a_name_that_no_object_can_have_ends_no_command(world):
+    """``gangs`` and ``why`` ended in a traceback, for all who list that namespace.
+
+    Of a kind that is not there the garbage collector deletes nothing; the embedded cluster's looks
+    at the uid alone.
+    """
+    world.nodes(1)
+    world.apply(pod_group("g", 2))
+    owner = {"kind": "Deployment", "apiVersion": "apps/..", "name": "..", "controller": True}
+    owner["uid"] = world.group("g")["metadata"]["uid"]
+    world.create_pods(gang_pods("g", 1))
+    told = world.wait_condition("1 of 2 members exist")
+    lone = pod("lone", nodeSelector={"no": "node"}, metadata={"ownerReferences": [owner]})
+    world.create_pod(lone)  # its owner is asked whether it names the gang that lacks a member
+    world.wait_condition("didn't match Pod's node affinity/selector")
+    for command in (("why", "g"), ("why", "lone"), ("gangs", "--pods")):
+        done = world.quorate_cli(*command, "-n", world.namespace)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert world.why("g")["message"] == told
+
+
 def test_a_pod_group_with_the_largest_min_waits_and_costs_nothing(world):
     world.nodes(1)
     world.apply(pod_group("g", 2**31 - 1))
