@@ -70,6 +70,29 @@ def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
     assert world.why("alone")["message"] == "the pod has its node"
 
 
+def row_of_gang(world) -> list[str]:
+    """Return name, state, members and min of the one gang that ``gangs`` lists."""
+    done = world.quorate_cli("gangs", "-n", world.namespace)
+    _, row = done.stdout.splitlines()
+    return row.split()[:4]
+
+
+def test_why_of_a_gang_whose_earlier_life_is_over_says_what_its_condition_says(world):
+    """It said "Starting: there is room", for it knew neither lives nor what had started."""
+    world.nodes(1)
+    world.create_pods(world.gang("g", 3))
+    wait_for(lambda: world.running() == 3, "it has started")
+    for name, phase in (("g-0", "Succeeded"), ("g-1", "Succeeded"), ("g-2", "Failed")):
+        world.patch(f"{world.path('pods', name)}/status", {"status": {"phase": phase}})
+    world.create_pods(gang_pods("g", 4)[3:])
+    sentence = world.wait_condition("1 of 3 members exist")
+    assert world.wait_event("FailedScheduling", sentence) == sentence
+    found = world.why("g")
+    assert (found["state"], found["reason"]) == ("Waiting", "NotEnoughMembers")
+    assert found["message"] == sentence
+    assert row_of_gang(world)[:2] == ["g", "Waiting"]
+
+
 def test_a_started_gang_stays_started_while_a_replacement_has_no_room(world):
     """``gangs`` said "Waiting 3/4" and ``why`` "1 member must start now"."""
     nodes = world.nodes(4, allocatable={"cpu": "1"})
@@ -83,8 +106,8 @@ def test_a_started_gang_stays_started_while_a_replacement_has_no_room(world):
     found = world.why("g")
     assert (found["state"], found["reason"]) == ("Started", "NotEnoughRoom")
     assert (found["message"], found["hint"]) == (sentence, f"uncordon {nodes[0]}")
-    done = world.quorate_cli("gangs", "-n", world.namespace)
-    assert done.stdout.splitlines()[1].split()[:4] == ["g", "Started", "3/4", "4"]
+    assert world.wait_event("FailedScheduling", sentence) == sentence
+    assert row_of_gang(world) == ["g", "Started", "3/4", "4"]
 
 
 def test_gangs_have_their_gpus_and_their_place_in_line(world):
@@ -113,6 +136,7 @@ def test_a_gang_that_lost_a_plain_member_for_good_is_started(world):
     world.delete_pod("g-1", wait=True)
     found = world.why("g")
     assert (found["state"], found["reason"], found["members"]["total"]) == ("Started", "", 2)
+    assert row_of_gang(world) == ["g", "Started", "2/2", "2"]
 
 
 def test_view_in_a_namespace_is_enough_for_why_and_gangs_there(waiting):
