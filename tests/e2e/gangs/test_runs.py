@@ -6,6 +6,7 @@ Method: real Jobs; their pods' ends are written into their status, as a kubelet 
 import pytest
 
 from tests.e2e.harness.workloads import case
+from tools.objects import pod
 from tools.testing import wait_for
 
 BATCH = "batch/v1"
@@ -65,22 +66,48 @@ def test_the_last_member_that_fails_is_replaced_alone(world, job):
     wait_for(lambda: succeeded(world, job) == 3, "the Job is complete")
 
 
-def test_the_last_worker_that_is_evicted_is_replaced_alone(world):
+@pytest.mark.parametrize("job", DIALECTS)
+def test_the_last_worker_that_is_evicted_is_replaced_alone(world, job):
     world.nodes(3, allocatable={"cpu": "4"})
-    *others, last = start(world, *straggler("tune"), job="tune", members=3)
+    *others, last = start(world, *straggler(job), job=job, members=3)
     for one in others:
         end(world, one, "Succeeded")
-    wait_for(lambda: succeeded(world, "tune") == 2, "the Job has counted them")
+    wait_for(lambda: succeeded(world, job) == 2, "the Job has counted them")
     world.cordon(last["spec"]["nodeName"])
     name = last["metadata"]["name"]
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
     world.cluster.api("POST", f"{world.path('pods', name)}/eviction", eviction)
 
     def replacement() -> list[dict]:
-        return [pod for pod in running(world, "tune") if pod["metadata"]["name"] != name]
+        return [pod for pod in running(world, job) if pod["metadata"]["name"] != name]
 
     [again] = wait_for(replacement, "the replacement runs")
     assert again["spec"]["nodeName"] != last["spec"]["nodeName"]
+    end(world, again, "Succeeded")
+    wait_for(lambda: succeeded(world, job) == 3, "the Job is complete")
+
+
+def test_those_that_failed_together_start_together_though_another_has_succeeded(world):
+    """Of a restart, nothing starts in part where there is room for less."""
+    [small] = world.nodes(1, prefix=f"{world.namespace}-small-", allocatable={"cpu": "1"})
+    [large] = world.nodes(1, prefix=f"{world.namespace}-large-", allocatable={"cpu": "2"})
+    pods = start(world, *straggler("tune"), job="tune", members=3)
+    [first] = [one for one in pods if one["spec"]["nodeName"] == small]
+    end(world, first, "Succeeded")
+    wait_for(lambda: succeeded(world, "tune") == 1, "the Job has counted it")
+    world.create_pod(pod("other"))
+    wait_for(lambda: world.where().get("other") == small, "the room of that one is used")
+    world.cordon(large)
+    for one in pods:
+        if one is not first:
+            end(world, one, "Failed")
+    of_job = JOB.format("tune")
+    world.wait_condition("2 members must start together and 0 fit", of_job)
+    world.delete_pod("other", wait=True)
+    world.settle()
+    assert running(world, "tune") == []
+    world.nodes(1, prefix=f"{world.namespace}-new-", allocatable={"cpu": "1"})
+    wait_for(lambda: len(running(world, "tune")) == 2, "both run")
 
 
 def test_the_smaller_last_wave_of_a_job_starts(world):
@@ -93,6 +120,8 @@ def test_the_smaller_last_wave_of_a_job_starts(world):
         end(world, one, "Succeeded")
     wait_for(lambda: succeeded(world, "tune") == 4, "the Job has counted them")
     wait_for(lambda: len(running(world, "tune")) == 1, "the last one runs")
+    end(world, running(world, "tune")[0], "Succeeded")
+    wait_for(lambda: succeeded(world, "tune") == 5, "the Job is complete")
 
 
 def run_of(world, cron_job: dict, name: str) -> None:
