@@ -4,25 +4,13 @@ Method: the public report's own case, and gangs that are larger than what the no
 words are looked for in the condition, in the Event and in ``quorate why``.
 """
 
-from pathlib import Path
-
-import yaml
-
+from tests.e2e.harness.workloads import case
 from tools.objects import pod
 from tools.testing import wait_for
 
-CASE = Path(__file__).parents[1] / "cases" / "14-cordon.yaml"
 GPU = "nvidia.com/gpu"
 RENEWED_S = 90.0
 """A reason is said again with other counts 30 s after it was said; on a loaded machine later."""
-
-
-def case() -> list[dict]:
-    """Return the objects of the case without their namespace."""
-    found = [one for one in yaml.safe_load_all(CASE.read_text()) if one["kind"] != "Namespace"]
-    for one in found:
-        del one["metadata"]["namespace"]
-    return found
 
 
 def gpu_nodes(world, count: int) -> list[str]:
@@ -49,7 +37,7 @@ def test_a_cordoned_node_is_named_and_the_condition_follows_the_next_cordon(worl
     """It was told of a node that is full of its own members, then of a node without GPUs."""
     gpu_nodes(world, 2)
     world.cordon("gpu-1")
-    world.apply(*case())
+    world.apply(*case("14-cordon.yaml"))
     told = world.wait_condition("2 members must start together and 1 fit")
     assert told.endswith(
         f"needs 12 {GPU}; the nodes that it may use have 16, 8 free, 6 free and cordoned; "
@@ -82,6 +70,36 @@ def test_a_gang_larger_than_the_cluster_can_never_start_here(world):
         f"needs 320 {GPU}; the nodes that it may use have 32, 0 in use",
     )
     assert hint == f"add nodes with 288 {GPU}, ask for less, or lower min"
+    assert not any(one.get("nearestMiss") for one in world.why("large")["blockers"])
+
+
+def test_empty_nodes_are_counted_as_they_are(world):
+    """It said "16 Insufficient cpu", counted when 15 members were placed in thought."""
+    world.nodes(15, allocatable={"cpu": "4"})
+    world.nodes(1, prefix=f"{world.namespace}-small-", allocatable={"cpu": "2"})
+    world.create_pods(world.gang("g", 16, requests={"cpu": "4"}))
+    is_told(
+        world,
+        "g",
+        "0/16 nodes are available: 1 Insufficient cpu, 15 Insufficient cpu once 15 members are "
+        "placed. 16 members must start together and 15 fit: it can never start here: needs 64 cpu; "
+        "the nodes that it may use have 62, 0 in use",
+    )
+
+
+def test_a_topology_key_that_no_node_has_is_named(world):
+    """It said that a node lacks GPUs, while all nodes were empty."""
+    gpu_nodes(world, 2)
+    key = "topology.kubernetes.io/zome"
+    spread = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
+    spread["labelSelector"] = {"matchLabels": {"gang": "g"}}
+    options = {"requests": {GPU: "8"}, "topologySpreadConstraints": [spread]}
+    world.create_pods(world.gang("g", 2, **options))
+    told = world.wait_condition(f"topologyKey is {key}, a label that no node has")
+    assert world.wait_event("FailedScheduling", told) == told
+    said = world.why("g")
+    assert (said["reason"], said["message"]) == ("NoNodeMatches", told)
+    assert said["hint"] == "correct that field, or give nodes that label"
 
 
 def test_who_holds_the_room_is_told_the_largest_first(world):
