@@ -188,8 +188,8 @@ def test_a_gang_name_that_no_object_can_have_is_told_in_a_short_sentence(world, 
 def test_an_owner_by_a_name_that_no_object_can_have_ends_no_command(world):
     """``gangs`` and ``why`` ended in a traceback, for all who list that namespace.
 
-    Of a kind that is not there the garbage collector deletes nothing; the embedded cluster's looks
-    at the uid alone.
+    The owner is of a kind that is not there, or the garbage collector would delete the pod; that of
+    the embedded cluster looks at the uid alone.
     """
     world.nodes(1)
     world.apply(pod_group("g", 2))

@@ -3,7 +3,12 @@
 Method: a gang in sandboxes, with its RuntimeClass in the files and without.
 """
 
+from pathlib import Path
+
 from tests.unit.lint.world import group, job, lint, node, one, rules
+from tools.testing import call
+
+CASES = Path(__file__).parents[2] / "e2e" / "cases"
 
 
 def in_sandboxes(min_cpu, **podspec):
@@ -50,3 +55,10 @@ def test_a_pod_with_its_overhead_is_tried_on_a_shape():
     on_two = {"nodes": [node(f"n{number}", cpu="2") for number in range(3)], "shape_name": "s"}
     assert rules(lint(*in_sandboxes("6"), runtime_class(""), **on_two)) == set()
     assert rules(lint(*in_sandboxes("6"), runtime_class("1"), **on_two)) == {"no-node-fits"}
+
+
+def test_a_users_own_manifests_have_no_finding_on_the_cluster_that_they_were_for(capsys):
+    """Of the gang ``sand`` it said "lower minResources to 6"."""
+    case, shape = CASES / "13-sidecar-overhead.yaml", CASES / "shape-a.yaml"
+    assert call("lint", str(case), "--shape", str(shape), "--strict") == 0
+    assert "0 errors, 0 warnings in 6 objects" in capsys.readouterr().out
