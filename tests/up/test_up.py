@@ -17,7 +17,7 @@ import yaml
 from tests.signals import ignores
 from tools import objects
 from tools.embedded import Embedded
-from tools.testing import HANGS_S, wait_for
+from tools.testing import HANGS_S, call, wait_for
 
 UP = [sys.executable, "-m", "quorate.cli", "up"]
 PODS = "/api/v1/namespaces/default/pods"
@@ -313,29 +313,27 @@ def test_a_corrupt_folder_is_named_and_left_as_it_is(tmp_path):
     assert file.read_bytes() == broken
 
 
-def test_quorate_schedules_in_it_and_pods_run(tmp_path):
+def test_a_gang_whose_pods_name_no_scheduler_starts_whole_and_is_listed(tmp_path, capsys):
+    """It started, was absent from ``gangs``, and ``why`` of its pod said that it is not ours."""
+    key = "pod-group.scheduling.sigs.k8s.io/"
+    labels = {f"{key}name": "g", f"{key}min-available": "3"}
     with Embedded.start(tmp_path, scheduler=True, nodes=2) as cluster:
-        labels = {
-            "pod-group.scheduling.sigs.k8s.io/name": "g",
-            "pod-group.scheduling.sigs.k8s.io/min-available": "3",
-        }
 
-        def create(index: int) -> None:
-            cluster.api("POST", PODS, objects.pod(f"g-{index}", labels=labels, requests=None))
+        def create(name: str) -> None:
+            cluster.api("POST", PODS, objects.pod(name, scheduler=None, labels=labels))
 
-        def phases() -> list[str]:
-            return [pod["status"]["phase"] for pod in cluster.api("GET", PODS)["items"]]
+        def statuses() -> list[dict]:
+            return [pod["status"] for pod in cluster.api("GET", PODS)["items"]]
 
-        def told() -> list[str]:
-            statuses = [pod["status"] for pod in cluster.api("GET", PODS)["items"]]
-            return [one["type"] for status in statuses for one in status.get("conditions", [])]
-
-        create(0)
-        create(1)
-        wait_for(lambda: len(told()) == 2, "both are told why they wait")
-        assert phases() == ["Pending", "Pending"]
-        create(2)
-        wait_for(lambda: phases() == ["Running"] * 3, "all three run")
+        create("g-0")
+        create("g-1")
+        wait_for(lambda: all("conditions" in one for one in statuses()), "both are told")
+        assert [one["phase"] for one in statuses()] == ["Pending", "Pending"]
+        create("g-2")
+        wait_for(lambda: [one["phase"] for one in statuses()] == ["Running"] * 3, "all run")
+        assert call("gangs", f"--kubeconfig={cluster.kubeconfig}") == 0
+        assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["g", "Started", "3/3"]
+        assert call("why", "pod/g-0", f"--kubeconfig={cluster.kubeconfig}") == 0
 
 
 def test_pods_that_name_no_scheduler_run_with_volumes_of_the_default_class(tmp_path):
