@@ -127,7 +127,10 @@ def test_min_resources_count_the_nodes_that_the_members_may_use(world):
     world.create_pods(
         world.gang("g", 2, 1, requests={"cpu": "4"}, group={"minResources": {"cpu": "8"}})
     )
-    world.wait_condition("minResources ask for 8 cpu (4 free where its members may run)")
+    told = world.wait_condition("minResources ask for 8 cpu (4 free where its members may run)")
+    assert world.wait_event("FailedScheduling", told) == told
+    said = world.why("g")
+    assert (said["reason"], said["message"]) == ("MinResourcesShort", told)
     world.stays_unbound("gang=g")
     world.nodes(1, prefix="more-", allocatable={"cpu": "4"})
     world.wait_bound(2, "gang=g")
