@@ -132,7 +132,7 @@ class App:
         self._volume_claims = VolumeClaims(self._writer, on_change=self._loop.put, clock=steady)
         self._evictor = Evictor(self._writer)
         self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock, note=note)
-        self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics)
+        self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics, note)
         self._reporter = Reporter(
             self._writer,
             self.scheduler,

@@ -71,6 +71,9 @@ async def _ensure(client: Writer) -> None:
                     log.warning("cannot create a Volcano queue", queue=name, problem=problem)
                 said = problem
                 await backoff.wait(error)
+            except Exception as error:  # a defect of ours
+                client.note("report", f"Volcano queue {name}", error)
+                await asyncio.sleep(_TRY_AGAIN_S)
             else:
                 break
 

@@ -28,6 +28,7 @@ from quorate.core.words.plain_text import plain
 from quorate.shell.configuration.config import GuardConfig
 from quorate.shell.kube.objects import Metadata
 from quorate.shell.process.clock import Clock
+from quorate.shell.process.contained import Note, contained
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve.bounded_http import (
     BoundedServer,
@@ -108,8 +109,10 @@ class GuardServer:
         cluster: Cluster,
         clock: Clock,
         metrics: Metrics,
+        note: Note,
     ) -> None:
         self._config = config
+        self._note = note
         self._guard = Guard(cluster)
         self._may_judge: Callable[[], bool] = lambda: False
         self._clock = clock
@@ -179,9 +182,11 @@ class GuardServer:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-            self._certificate.renew()
-            self._guard.expire(self._clock.monotonic_s())
-            self._report_allowed()
+            with contained(self._note, "observe", "the guard's certificate"):
+                self._certificate.renew()
+            with contained(self._note, "observe", "bindings that were allowed"):
+                self._guard.expire(self._clock.monotonic_s())
+                self._report_allowed()
 
     def _report_allowed(self) -> None:
         for change in self._guard.take_changes():

@@ -18,6 +18,7 @@ from quorate.shell.process.clock import SystemClock
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve import guard as guard_module
 from quorate.shell.serve.guard import BODY_BYTES_MAX, GuardError, GuardServer
+from tests.unit.shell.scripted_server import no_defect
 from tools.certificates import write_pair
 from tools.testing import HANGS_S
 
@@ -35,13 +36,12 @@ class Served:
 
     def __init__(self, folder, **config):
         self.cert_file, self.key_file = write_pair(folder)
-        files = {"cert_file": str(self.cert_file), "key_file": str(self.key_file)}
-        own = {"enabled": True, "host": "127.0.0.1", "port": 0, **files, **config}
-        self.config = GuardConfig(**own)
+        own = {"cert_file": str(self.cert_file), "key_file": str(self.key_file), **config}
+        self.config = GuardConfig(enabled=True, **{"host": "127.0.0.1", "port": 0, **own})
         self.cluster = Cluster(["quorate"])
         self.metrics = Metrics()
         self.judges = True
-        self.server = GuardServer(self.config, self.cluster, SystemClock(), self.metrics)
+        self.server = GuardServer(self.config, self.cluster, SystemClock(), self.metrics, no_defect)
         self.told = []
         self.node("n1")
 
@@ -394,7 +394,7 @@ async def test_a_port_in_use_stops_the_start_in_one_line(tmp_path):
 
 
 async def test_off_it_needs_no_certificate_and_listens_nowhere():
-    server = GuardServer(GuardConfig(), Cluster(["quorate"]), SystemClock(), Metrics())
+    server = GuardServer(GuardConfig(), Cluster(["quorate"]), SystemClock(), Metrics(), no_defect)
     await server.start(lambda: True, print)
     assert server.port == 0
     await server.close()

@@ -13,6 +13,7 @@ from quorate.shell.process.clock import SystemClock
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.serve.guard import GuardError, GuardServer
 from quorate.shell.serve.health import HealthError, HealthServer
+from tests.unit.shell.scripted_server import no_defect
 from tools.certificates import write_pair
 
 EVERYWHERE = pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
@@ -26,7 +27,7 @@ def health(host, port=0):
 def guard(folder, host, port=0):
     cert_file, key_file = map(str, write_pair(folder))
     config = GuardConfig(enabled=True, host=host, port=port, cert_file=cert_file, key_file=key_file)
-    return GuardServer(config, Cluster(["quorate"]), SystemClock(), Metrics())
+    return GuardServer(config, Cluster(["quorate"]), SystemClock(), Metrics(), no_defect)
 
 
 async def hears(address, port, tls=None):

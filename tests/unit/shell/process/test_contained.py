@@ -1,0 +1,73 @@
+"""Goal: what runs beside the loop goes on after a defect of ours, and tells of it (law 2).
+
+Method: the first call raises; the runs of the simulation serve no guard and know no Volcano.
+"""
+
+import asyncio
+
+from quorate.core.cluster.cluster import Cluster
+from quorate.shell.configuration.config import GuardConfig
+from quorate.shell.process.clock import SystemClock
+from quorate.shell.report import volcano_queues
+from quorate.shell.report.metrics import Metrics
+from quorate.shell.report.volcano_queues import VolcanoQueues
+from quorate.shell.serve import guard
+from quorate.shell.serve.guard import GuardServer
+from tools.certificates import write_pair
+from tools.testing import HANGS_S
+
+
+class Fragile:
+    """Raises at its first call; ``went_on`` is set at the second one, or when so many are done."""
+
+    def __init__(self, calls=2):
+        self.left = calls
+        self.went_on = asyncio.Event()
+        self.noted = []
+
+    def __call__(self, *_):
+        self.left -= 1
+        if not self.left:
+            self.went_on.set()
+        if not self.noted:
+            raise KeyError("planted")
+
+    def note(self, stage, about, error):
+        self.noted.append((stage, about, str(error)))
+
+    async def goes_on(self):
+        async with asyncio.timeout(HANGS_S):
+            await self.went_on.wait()
+
+
+async def test_the_guard_looks_again_after_a_defect(monkeypatch, tmp_path):
+    """It looked no more: a renewed certificate was not read, and what it allowed took room."""
+    monkeypatch.setattr(guard, "_LOOK_EVERY_S", 0.01)
+    cert_file, key_file = map(str, write_pair(tmp_path))
+    config = GuardConfig(
+        enabled=True, host="127.0.0.1", port=0, cert_file=cert_file, key_file=key_file
+    )
+    for name in ("_certificate.renew", "_guard.expire"):
+        fragile = Fragile()
+        server = GuardServer(config, Cluster([]), SystemClock(), Metrics(), fragile.note)
+        part, _, method = name.partition(".")
+        monkeypatch.setattr(getattr(server, part), method, fragile)
+        await server.start(lambda: True, lambda _: None)
+        await fragile.goes_on()
+        await server.close()
+        assert [(stage, said) for stage, _, said in fragile.noted] == [("observe", "'planted'")]
+
+
+async def test_volcanos_queues_are_made_after_a_defect(monkeypatch):
+    """It was tried no more, and nobody heard of it."""
+    monkeypatch.setattr(volcano_queues, "_TRY_AGAIN_S", 0.01)
+    fragile = Fragile(calls=3)
+
+    async def create(*_args, **_options):
+        fragile()
+
+    monkeypatch.setattr(volcano_queues, "_create", create)
+    queues = VolcanoQueues(fragile, is_ours=True)
+    queues.keep(1)
+    await fragile.goes_on()
+    assert fragile.noted == [("report", "Volcano queue root", "'planted'")]
