@@ -51,6 +51,8 @@ ENTRIES = {
     "report: a request": (Reporter, "_send_series", ()),
     "report: gauges": (Gauges, "_show", ()),
     "watch: a list": (Feed, "_listed", ()),
+    "watch: an object": (Feed, "_changed", ()),
+    "watch: an object that is gone": (Feed, "_gone", ()),
 }
 
 

@@ -290,14 +290,15 @@ class Feed:
 
     def _changed(self, kind: WatchedKind, raw: bytes) -> None:
         try:
-            change = kind.changed(raw)
+            self._take(kind, raw)
         except Malformed as error:
             self._defects(kind, error)
-            return
         except Exception as error:
             self._note("watch", f"{kind.resource.kind} {identity(raw).full_name}", error)
             self._defects(kind, _unread(raw, error))
-            return
+
+    def _take(self, kind: WatchedKind, raw: bytes) -> None:
+        change = kind.changed(raw)
         if isinstance(change, PodGone):
             self._ended(kind, raw, change)
             return

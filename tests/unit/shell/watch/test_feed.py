@@ -5,7 +5,13 @@ import math
 
 import pytest
 
-from quorate.core.model.changes import DialectServed, KindServed, PodChanged, PodGone
+from quorate.core.model.changes import (
+    DialectServed,
+    GangGone,
+    KindServed,
+    PodChanged,
+    PodGone,
+)
 from quorate.shell.kube.errors import ApiError, Unreachable
 from quorate.shell.kube.lists.events import (
     Absent,
@@ -17,12 +23,14 @@ from quorate.shell.kube.lists.events import (
     Recovered,
     SomeListed,
 )
+from quorate.shell.watch import feed as feed_module
 from quorate.shell.watch.feed import Feed
 from quorate.shell.watch.objects import watched_kinds
 from quorate.shell.watch.pod.decoding import PodDecoder
 from tests.unit.shell.scripted_server import ManualClock, no_defect, whole_list
 
 PATH = "/api/v1/pods"
+GROUP = b'{"metadata":{"namespace":"n","name":"%s","uid":"uid-%s"},"spec":{"minMember":2}}'
 POD = b'{"metadata":{"namespace":"n","name":"%s","uid":"uid-%s"},"spec":{"containers":[]}}'
 
 
@@ -304,6 +312,25 @@ def test_a_defect_of_ours_in_a_decoder_costs_its_object_alone(monkeypatch):
     assert [one.pod.name for one in told if isinstance(one, PodChanged)] == ["a", "b", "c"]
     assert [(stage, about) for stage, about, _ in noted] == [("watch", "Pod n/poison")] * 2
     assert feed.quarantined["Pod", "n/poison"].endswith("a defect of quorate's own: KeyError")
+
+
+def test_a_defect_of_ours_after_the_decoder_costs_its_object_alone_too(monkeypatch):
+    """The rest of the list was left out, and all in it that was known was told to be gone."""
+
+    def broken(raw):
+        if b"poison" in raw:
+            raise KeyError("planted")
+        return raw
+
+    monkeypatch.setattr(feed_module, "for_status", broken)
+    noted = []
+    feed, told, tell = feeding(PODGROUPS, lambda *defect: noted.append(defect))
+    groups = [GROUP % (name, name) for name in (b"a", b"poison", b"b")]
+    for _ in range(2):
+        tell(*whole_list(*groups))
+    assert {key.name for key in feed.objects} == {"a", "b"}
+    assert {one.key.name for one in told if isinstance(one, GangGone)} == {"poison"}
+    assert [(stage, about) for stage, about, _ in noted] == [("watch", "PodGroup n/poison")] * 2
 
 
 def test_a_defect_of_ours_at_the_end_of_a_list_makes_a_new_list_due(monkeypatch):
