@@ -20,7 +20,7 @@ from quorate.core.model.reasons import Explanation, Reason
 from quorate.shell.apis import api_words
 
 API_VERSION = "quorate.dev/v1alpha1"
-_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS", "order")
+_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS", "order", "exhausted")
 OF_OTHERS = "line"
 """The field that changes with every gang before this one, of which nobody wants to hear each."""
 

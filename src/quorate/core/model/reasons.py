@@ -170,7 +170,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
     says what room is reserved for replacements of lost members, and until when: ``held_until_s`` is
     that time (epoch seconds; 0: nothing is). ``order`` is what the line is sorted by, smaller first
-    (``queue.ordering``); empty: the gang is not in line.
+    (``queue.ordering``); empty: the gang is not in line. ``exhausted`` means that room was not
+    found in a search that ended before it was complete.
     """
 
     key: GangKey
@@ -185,6 +186,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     held: str = ""
     held_until_s: float = 0.0
     order: tuple[float, ...] = ()
+    exhausted: bool = False
 
 
 class GangView(msgspec.Struct, frozen=True, kw_only=True):

@@ -167,6 +167,7 @@ class Explainer:
             held=reserved_for(*held),
             held_until_s=held_until_s(*held),
             order=tuple(map(float, order_key(gang)[:-1])) if is_in_line else (),
+            exhausted=reason is Reason.NOT_ENOUGH_ROOM and bool(diagnosis and diagnosis.exhausted),
         )
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:

@@ -24,9 +24,6 @@ from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.gangs import min_place
 from quorate.lint.tree import Path
 
-_CUT_SHORT = "was cut short"
-"""What a message says of a search for a placement that ended before it was complete."""
-
 
 def fits(manifests: Manifests) -> Iterator[Finding]:
     """Pods that no empty node of the shape holds, and gangs that the whole empty shape does not."""
@@ -97,12 +94,11 @@ def _joint(
             "lower spec.minResources, or use a larger shape",
         )
         return
-    is_sure = _CUT_SHORT not in found.message
-    if not is_sure:
+    if found.exhausted:
         words = f"no place was found in shape {shape}, empty, for {who}"
     yield one.finding(
         "gang-above-shape",
-        Severity.ERROR if is_sure else Severity.WARNING,
+        Severity.WARNING if found.exhausted else Severity.ERROR,
         path,
         f"{words}: {found.message}",
         "ask for less, lower min, or use a larger shape",
