@@ -4,6 +4,8 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+CASES = ROOT / "tests" / "e2e" / "cases"
+"""Manifests of users, and the shape of the cluster that they were for."""
 
 
 def tracked(*patterns: str) -> list[Path]:

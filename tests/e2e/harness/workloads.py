@@ -1,14 +1,13 @@
 """Manifests of ordinary workloads, whose pods name no scheduler, and how their pods lie."""
 
 from collections import Counter
-from pathlib import Path
 
 import yaml
 
+from tests.paths import CASES
 from tools import objects
 from tools.harness.world import World
 
-CASES = Path(__file__).parents[1] / "cases"
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

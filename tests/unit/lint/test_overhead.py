@@ -3,12 +3,9 @@
 Method: a gang in sandboxes, with its RuntimeClass in the files and without.
 """
 
-from pathlib import Path
-
+from tests.paths import CASES
 from tests.unit.lint.world import group, job, lint, node, one, rules
 from tools.testing import call
-
-CASES = Path(__file__).parents[2] / "e2e" / "cases"
 
 
 def in_sandboxes(min_cpu, **podspec):

@@ -3,14 +3,11 @@
 Method: manifests with the name on the Job, in annotations, and in those of another scheduler.
 """
 
-from pathlib import Path
-
 import pytest
 
+from tests.paths import CASES
 from tests.unit.lint.operators import job_set
 from tests.unit.lint.world import X_LABEL, cron_job, group, job, lint, lint_text, one, rules
-
-CASES = Path(__file__).parents[2] / "e2e" / "cases"
 
 
 def test_a_gang_that_is_named_on_the_job_and_not_on_its_template():

@@ -107,6 +107,11 @@ def gone(name: str = "job-0") -> Step:
     return answer(404, {**body, "message": f'pods "{name}" not found'})
 
 
+def may(allowed: bool) -> Step:
+    """Answer who asks, after a 403, whether it has the right: admission may have said that."""
+    return answer(201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}})
+
+
 def listing(names: list[str], version: int, token: str = "") -> Step:
     items = [{"metadata": {"name": name}} for name in names]
     metadata = {"resourceVersion": str(version), "continue": token}

@@ -22,8 +22,16 @@ _PATIENCE_S = 2.0
 _ITEMS_MAX = 500
 STATE_WORDS = ("waiting", "starting", "started", "finished", "failed")
 SORT_WORDS = (
-    *("namespace", "name", "age", "state", "members", "min", "gpus", "place"),
-    *("priority", "reason"),
+    "namespace",
+    "name",
+    "age",
+    "state",
+    "members",
+    "min",
+    "gpus",
+    "place",
+    "priority",
+    "reason",
 )
 
 Ask = Callable[["KubeClient", str | None], Awaitable[list[str]]]

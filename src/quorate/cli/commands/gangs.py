@@ -22,7 +22,7 @@ from quorate.cli.asking.selection import (
 )
 from quorate.cli.commands.look import Access, Wanted, look
 from quorate.cli.show import output
-from quorate.cli.show.gang_data import OF_OTHERS, gang_object, list_of, typed_name
+from quorate.cli.show.gang_data import gang_object, list_of, typed_name
 from quorate.cli.show.gang_table import GangTable
 from quorate.cli.show.survey_result import SurveyResult
 from quorate.core.model import GangKey
@@ -133,7 +133,7 @@ class _Stream:
         """Print each gang that is new or differs from what was printed of it."""
         for one in objects:
             key = f"{one['api']} {one['metadata']['namespace']} {one['metadata']['name']}"
-            news = {name: value for name, value in one.items() if name != OF_OTHERS}
+            news = {**one, "line": None}  # this changes with every gang before it
             if self._printed.get(key) == news:
                 continue
             self._printed[key] = news

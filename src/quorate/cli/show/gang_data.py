@@ -21,8 +21,6 @@ from quorate.shell.apis import api_words
 
 API_VERSION = "quorate.dev/v1alpha1"
 _LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS", "order", "exhausted")
-OF_OTHERS = "line"
-"""The field that changes with every gang before this one, of which nobody wants to hear each."""
 
 
 def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
         "state": state_of(explanation),
         "reason": "" if explanation.reason is Reason.NONE else str(explanation.reason),
         "gpus": sum(gpus_in(pod.spec.requests) for pod in pods if not pod.finished),
-        OF_OTHERS: _line(key, result.line),
+        "line": _line(key, result.line),
         "members": _members(explanation, minimum_is_known=gang.quorum_is_known),
         **facts,
         "saidAt": _timestamp(said.at_s) if said is not None else None,

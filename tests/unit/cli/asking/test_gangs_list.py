@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from quorate.cli.asking.selection import SelectionError, in_order, parse_selector
+from quorate.cli.commands.gangs import _Stream
+from quorate.cli.show.gang_table import GangTable
 from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     PODS,
@@ -102,6 +104,19 @@ def test_ended_gangs_are_finished_or_failed_and_come_last(quorate):
     title, message = quorate("why", "bad")[1].splitlines()[:2]
     assert title.endswith(": Failed")
     assert message == "  all members have ended: 1 succeeded and 1 failed"
+
+
+def test_another_place_in_line_alone_is_no_news(quorate, capsys):
+    """With -w each start would print every gang that waits behind it."""
+    train = json.loads(quorate("why", "train", "-o", "json")[1])
+    assert train["line"]["place"] == 2
+    moved = train | {"line": train["line"] | {"place": 1}}
+    table = GangTable(with_namespaces=False, wide=False)
+    for show in (_Stream("name").show, lambda objects: table.show(objects, 0.0)):
+        show([train])
+        assert "train" in capsys.readouterr().out
+        show([moved])
+        assert capsys.readouterr().out == ""
 
 
 # Which gangs, and in which order

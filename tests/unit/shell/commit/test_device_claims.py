@@ -19,10 +19,9 @@ from tests.unit.shell.commit.writing_claims import (
     after,
     claim,
     gang,
-    may_write_claims,
     writing,
 )
-from tests.unit.shell.scripted_server import ManualClock, answer, refusal
+from tests.unit.shell.scripted_server import ManualClock, answer, may, refusal
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
 
@@ -126,7 +125,7 @@ async def test_a_claim_that_has_devices_is_only_reserved_once_for_all_its_pods()
         ([claim(OTHER)], "it got other devices meanwhile"),
         ([claim(deletionTimestamp="2026-01-01T00:00:00Z")], "it is being deleted"),
         ([refusal(404, "NotFound")], "it does not exist any more"),
-        ([claim(), refusal(403, "Forbidden", "a webhook says no"), may_write_claims()], "says no"),
+        ([claim(), refusal(403, "Forbidden", "a webhook says no"), may(True)], "says no"),
         ([refusal(403, "Forbidden", "no"), refusal(403, "Forbidden", "do not ask")], "no"),
     ],
 )
@@ -292,7 +291,7 @@ async def test_without_the_right_the_gang_is_told_which_and_how_to_grant_it(spec
     gives = [replace(GIVE, claim=f"c{i}", special=special) for i in range(2)]
     binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(gives[i],)) for i in range(2)]
     no = refusal(403, "Forbidden", "cannot")
-    async with writing(no, no, may_write_claims(False)) as (claims, bound, outcomes, server):
+    async with writing(no, no, may(False)) as (claims, bound, outcomes, server):
         claims.submit(gang(*binds))
         await after(claims)
     assert not bound

@@ -15,10 +15,9 @@ from tests.unit.shell.commit.writing_claims import (
     after,
     claim,
     gang,
-    may_write_claims,
     writing,
 )
-from tests.unit.shell.scripted_server import ManualClock, gone, refusal
+from tests.unit.shell.scripted_server import ManualClock, gone, may, refusal
 
 LOST = refusal(500, "InternalError", "etcdserver: request timed out")
 """Nobody knows whether it was carried out, or will be."""
@@ -76,7 +75,7 @@ async def test_a_write_whose_answer_was_lost_is_looked_up_and_what_it_wrote_is_t
 
 
 @pytest.mark.parametrize(
-    "plainly", [(refusal(429, "TooManyRequests"),), (refusal(403, "Forbidden"), may_write_claims())]
+    "plainly", [(refusal(429, "TooManyRequests"),), (refusal(403, "Forbidden"), may(True))]
 )
 async def test_a_write_that_was_plainly_refused_is_not_looked_up(plainly):
     async with writing(claim(), *plainly) as (claims, _, outcomes, server):

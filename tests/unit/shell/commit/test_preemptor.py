@@ -17,6 +17,7 @@ from tests.unit.shell.scripted_server import (
     answer,
     credentials_for,
     gone,
+    may,
     refusal,
     serving,
     writer_of,
@@ -36,10 +37,6 @@ PREEMPTION = Preemption(
 DRY_RUN = ("DELETE", "low?dryRun=All")
 REVIEW = ("POST", "")
 DONE = answer(200, {"kind": "Status", "status": "Success"})
-
-
-def may_delete(allowed):
-    return answer(201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}})
 
 
 async def carried_out(*steps, preemption=PREEMPTION, may_write=lambda: True):
@@ -136,9 +133,7 @@ async def test_a_refusal_is_told_to_the_core():
 
 
 async def test_without_the_right_nothing_is_written_and_the_reason_says_how_to_grant_it():
-    asked, told, failures, [review] = await carried_out(
-        refusal(403, "Forbidden"), may_delete(False)
-    )
+    asked, told, failures, [review] = await carried_out(refusal(403, "Forbidden"), may(False))
     assert asked == [DRY_RUN, REVIEW]
     assert review["spec"]["resourceAttributes"] == {
         "namespace": "team",
@@ -154,7 +149,7 @@ async def test_without_the_right_nothing_is_written_and_the_reason_says_how_to_g
 async def test_a_dry_run_that_fails_otherwise_stops_nothing():
     denied = refusal(403, "Forbidden", 'admission webhook "w" denied the request')
     for steps in (
-        (denied, may_delete(True)),
+        (denied, may(True)),
         (denied, refusal(403, "Forbidden")),  # we may not even ask
         (refusal(500, "InternalError"),),
         (refusal(404, "NotFound"),),

@@ -37,11 +37,6 @@ def claim(status: dict | None = None, **meta):
     )
 
 
-def may_write_claims(allowed=True):
-    """An answer to who asks, after a 403, whether RBAC said it."""
-    return answer(201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}})
-
-
 @asynccontextmanager
 async def writing(*steps, may_write=lambda: True, told=None, clock=None):
     bound: list = []

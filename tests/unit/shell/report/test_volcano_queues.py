@@ -11,6 +11,7 @@ from tests.unit.shell.scripted_server import (
     ScriptedServer,
     answer,
     credentials_for,
+    may,
     refusal,
     serving,
     writer_of,
@@ -19,10 +20,6 @@ from tools.testing import HANGS_S
 
 MADE = answer(201, {})
 NO = refusal(403, "Forbidden", "cannot create queues")
-
-
-def may(allowed: bool):
-    return answer(201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": allowed}})
 
 
 @pytest.mark.parametrize(
