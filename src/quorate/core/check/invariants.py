@@ -292,7 +292,7 @@ def _check_reservations(cluster: Cluster, gang: GangEntry, now_s: float) -> Iter
     problems = []
     if len(reservations) > missing:
         problems.append(f"{len(reservations)} are held, and {missing} members are missing")
-    if not gang.started:
+    if not (gang.started or gang.runs.may_go_on):
         problems.append("room is held, and the gang is not started")
     if homeless := [
         reservation.node

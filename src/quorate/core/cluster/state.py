@@ -21,7 +21,8 @@ from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of,
 from quorate.core.cluster.gangs.owners import OwnerFacts, Owners
 from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
-from quorate.core.cluster.gangs.reservations import Reservations, placed
+from quorate.core.cluster.gangs.reservation import placed
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
@@ -280,7 +281,7 @@ class ClusterState:
             self._enter(entry, Where.PAST, entry.node)
         if past:
             gang.lifecycle.end()
-            self.reservations.forget(gang.key)
+            self.reservations.after_life(gang)
             self.settle(gang, "")
 
     def _enter(self, entry: PodEntry, where: Where, node: str) -> None:

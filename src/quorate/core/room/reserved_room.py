@@ -16,7 +16,8 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.cluster.gangs.reservations import NotReserved, Reservation, Reservations
+from quorate.core.cluster.gangs.reservation import NotReserved, Reservation
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
 from quorate.core.room.room import Room

@@ -15,7 +15,8 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
-from quorate.core.cluster.gangs.reservations import Reservation, Reservations
+from quorate.core.cluster.gangs.reservation import Reservation
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.lifecycle.attempt_numbers import AttemptNumbers
 from quorate.core.lifecycle.device_claim_writes import claim_writes, take_backs

@@ -45,8 +45,9 @@ class Holding:
 
 
 def _goes_on(gang: GangTruth, told: int) -> bool:
-    """Whether a member runs or waits, as of a revision."""
-    return any(_lives(pod, told) for pod in gang.pods.values())
+    """Whether a member runs or waits, as of a revision, or some failed and others succeeded."""
+    ended = {pod.phase for pod in gang.pods.values() if pod.finished <= told}
+    return ended >= {"Succeeded", "Failed"} or any(_lives(pod, told) for pod in gang.pods.values())
 
 
 def _lives(pod: PodTruth, told: int) -> bool:

@@ -13,7 +13,7 @@ from quorate.core.check.invariants import (
     check_gang,
 )
 from quorate.core.cluster.gangs.gangs import Attempt, Where
-from quorate.core.cluster.gangs.reservations import Placed, Reservation
+from quorate.core.cluster.gangs.reservation import Placed, Reservation
 from quorate.core.model import HostPort, policy
 from tests.unit.core.world import LABELS, World, key
 

@@ -1,4 +1,4 @@
-"""A run goes on when its last life is over: what succeeded in it counts towards min (ADR 14)."""
+"""A run goes on when its last life is over: what succeeded counts towards min (ADR 14)."""
 
 from itertools import product
 
@@ -7,9 +7,10 @@ import pytest
 from quorate.core.check.invariants import check_all
 from quorate.core.lifecycle.next_runs import hold_next_runs
 from quorate.core.model import Owner
-from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason
-from tests.unit.core.world import TEAM, Unwalked, world
+from tests.unit.core.held_world import full_world, held, lose, replace
+from tests.unit.core.world import TEAM, Unwalked, fail, key, world
 
 OF_ONE, OF_NEXT = {"run": "one"}, {"run": "next"}
 
@@ -249,3 +250,74 @@ def test_owners_that_say_one_uid_are_counted_as_who_they_are():
     for name in ("owned-0", "same", "other"):
         w.delete(name)
         assert check_all(w.scheduler, w.now_s) == []
+
+
+# The room of the last
+
+
+def test_room_is_held_for_the_last_member_that_fails_when_the_others_have_succeeded():
+    """Another pod took it, and the run never came to its end."""
+    w = full_world(**OF_ONE)
+    node = w.where("a-3")
+    for index in range(3):
+        w.edit(f"a-{index}", phase="Succeeded")
+        w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
+    w.edit("a-3", phase="Failed")
+    assert w.cycle() == {}
+    assert held(w) == [node]
+    replace(w, **OF_ONE)
+    w.delete("a-3")
+    w.cycle(outcome=fail(BindFailure.REFUSED), after_s=1.0)
+    assert held(w) == [node]
+    w.now_s += 5.0
+    assert w.cycle() == {"a-new": node}
+    assert held(w) == []
+    assert w.cluster.reservations.missing(key("a")) == 0
+
+
+def test_the_room_stays_when_the_replacement_of_the_last_is_deleted_while_it_is_bound():
+    """An operator may delete the new pod for the old one, which had its name."""
+    w = full_world(**OF_ONE)
+    node = w.where("a-3")
+    for index in range(3):
+        w.edit(f"a-{index}", phase="Succeeded")
+        w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
+    w.edit("a-3", phase="Failed")
+    w.delete("a-3")
+    replace(w, **OF_ONE)
+    w.decide()
+    w.delete("a-new")
+    assert w.cycle() == {}
+    assert held(w) == [node]
+    replace(w, "a-newer", **OF_ONE)
+    assert w.cycle() == {"a-newer": node}
+
+
+def test_nothing_is_held_for_workers_that_are_told_to_go_once_the_others_have_succeeded():
+    """An operator cleans up what still runs when the launcher has ended."""
+    w = full_world(**OF_ONE)
+    w.edit("a-0", phase="Succeeded")
+    for index in (1, 2, 3):
+        lose(w, f"a-{index}")
+    w.cycle()
+    assert held(w) == []
+
+
+def test_nothing_is_held_for_a_run_that_has_failed_as_a_whole():
+    w = full_world(**OF_ONE)
+    for index in range(4):
+        w.edit(f"a-{index}", phase="Failed")
+    assert list(w.cycle()) == ["b-0"]
+    assert held(w) == []
+
+
+def test_what_failed_last_is_held_for_its_own_run_alone():
+    w = full_world(**OF_ONE)
+    for index in range(3):
+        w.edit(f"a-{index}", phase="Succeeded")
+        w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
+    w.edit("a-3", phase="Failed")
+    w.cycle()
+    replace(w, **OF_NEXT)
+    assert list(w.cycle()) == ["b-0"]
+    assert held(w) == []

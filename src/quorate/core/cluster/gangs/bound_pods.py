@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.gangs.gangs import PLACED, PodEntry, Where
-from quorate.core.cluster.gangs.reservations import Reservations, placed
+from quorate.core.cluster.gangs.reservation import placed
+from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.model import Pod
 

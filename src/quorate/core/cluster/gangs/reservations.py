@@ -10,83 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
+from quorate.core.cluster.gangs.reservation import NotReserved, Placed, Reservation, placed
 from quorate.core.cluster.nodes.encoding import PodClass, PodClasses
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Owner
 from quorate.core.model.policy import Policy
-
-
-class Placed(NamedTuple):
-    """A member of a started gang with a node, as it was before a change of it."""
-
-    key: GangKey
-    node: str
-    where: Where
-    runs: bool
-    """Whether it took room on its node."""
-    pod_class: PodClass
-
-
-class Reservation:
-    """The room of one lost member on its node. Times are epoch seconds, 0 until the first decision.
-
-    ``asked_s`` is the length (seconds) that the member or its gang's object asked for. ``makes`` is
-    how many pods its owner makes, once ``is_told``; None: that is unknown.
-    """
-
-    __slots__ = (
-        "asked_s",
-        "is_told",
-        "key",
-        "makes",
-        "node",
-        "owner",
-        "pod_class",
-        "priority",
-        "since_s",
-        "until_s",
-    )
-
-    def __init__(self, was: Placed, pod: Pod) -> None:
-        self.key = was.key
-        self.pod_class = was.pod_class
-        self.node = was.node
-        self.priority = pod.priority
-        self.owner: Owner | None = pod.owner
-        self.asked_s = pod.hold_s
-        self.is_told = False
-        self.makes: int | None = None
-        self.since_s = 0.0
-        self.until_s = 0.0
-
-    @property
-    def cut_to_s(self) -> float | None:
-        """Its length in seconds, if the operator's bound made it shorter than asked; else None."""
-        length_s = self.until_s - self.since_s
-        return length_s if self.asked_s is not None and self.asked_s > length_s + 1e-3 else None
-
-
-class NotReserved(NamedTuple):
-    """Slots that a gang lost and a bound keeps from being reserved: ``whose`` bound, ``most``."""
-
-    slots: int
-    whose: Literal["gang", "namespace"]
-    most: int
-    until_s: float
-    """When the reservations would have ended (epoch seconds)."""
-
-
-def placed(entry: PodEntry) -> Placed | None:
-    """Return a member whose loss may be reserved for, as it is now; None for other pods."""
-    gang = entry.gang
-    if gang is None or entry.where not in (Where.BOUND, Where.ASSUMED):
-        return None
-    if gang.key.is_single or not entry.ours or not gang.started or gang.min_count < 1:
-        return None
-    runs = not entry.pod.finished
-    return Placed(gang.key, entry.node, entry.where, runs, entry.pod_class)
 
 
 class Reservations:
@@ -160,18 +90,22 @@ class Reservations:
 
     def note(self, was: Placed | None, entry: PodEntry, *, gone: bool = False) -> None:
         """Take in a change of a pod: ``was`` is ``placed`` of it before, ``entry`` the pod now."""
+        lent = self._lent.get(entry.pod.uid)
+        if lent is not None:
+            stays = not gone and entry.gang is not None and entry.gang.key == lent.key
+            if stays and entry.where is Where.BOUND:
+                self._let_go(self._lent.pop(entry.pod.uid))
+            elif not stays or entry.where is not Where.ASSUMED:
+                self._give_back(entry.pod.uid)
+            return
         if was is None:
             if self._missing and not gone and placed(entry) is not None:
                 assert entry.gang is not None, "it is placed"
                 self._let_go(self._replaced(entry.gang.key, entry.node, entry.pod_class))
             return
-        stays = not gone and entry.gang is not None and entry.gang.key == was.key
         if was.where is Where.ASSUMED:
-            if stays and entry.where is Where.BOUND:
-                self._let_go(self._lent.pop(entry.pod.uid, None))
-            elif not stays or entry.where is not Where.ASSUMED:
-                self._give_back(entry.pod.uid)
             return
+        stays = not gone and entry.gang is not None and entry.gang.key == was.key
         self._note_loss(was, entry, stays=stays and entry.where is Where.BOUND, gone=gone)
 
     def _note_loss(self, was: Placed, entry: PodEntry, *, stays: bool, gone: bool) -> None:
@@ -275,9 +209,11 @@ class Reservations:
         """End a gang's superfluous reservations; set end times of new ones, within the bounds."""
         if key not in self._missing:
             return
-        if gang is None or not gang.started or not (gang.waits or _living(gang)):
+        if gang is None or not (gang.started or gang.runs.may_go_on):
             self.forget(key)
             return
+        if not (gang.waits or _living(gang)):
+            self._end_of_idle(gang)
         for reservation in self.of(key):
             if not reservation.until_s:
                 asked_s = gang.spec.hold_s if gang.spec is not None else None
@@ -292,6 +228,22 @@ class Reservations:
         self._end_above(key, "gang", len(self.of(key)), policy.held_slots_per_gang_max)
         in_all = self._in[key.namespace]
         self._end_above(key, "namespace", in_all, policy.held_slots_per_namespace_max)
+
+    def _end_of_idle(self, gang: GangEntry) -> None:
+        """End reservations of a gang of which no member runs or waits: its work is over.
+
+        Unless its last members failed when all others had succeeded: then these may be made anew.
+        """
+        if not (gang.runs.may_go_on or any(_has_succeeded(one) for one in gang.members.values())):
+            self.forget(gang.key)
+        for reservation in self.of(gang.key):
+            if not reservation.failed:
+                self._end(reservation)
+
+    def after_life(self, gang: GangEntry) -> None:
+        """Forget a gang whose life is over, unless what it has done counts in the next life."""
+        if not gang.runs.may_go_on:
+            self.forget(gang.key)
 
     def _end_above(
         self, key: GangKey, whose: Literal["gang", "namespace"], held: int, most: int
@@ -382,6 +334,10 @@ class Reservations:
         self._going.pop(key, None)
         for uid in [uid for uid, reservation in self._lent.items() if reservation.key == key]:
             self._let_go(self._lent.pop(uid))
+
+
+def _has_succeeded(entry: PodEntry) -> bool:
+    return entry.where is Where.BOUND and entry.pod.phase == "Succeeded"
 
 
 def _living(gang: GangEntry) -> Counter[Owner | None]:

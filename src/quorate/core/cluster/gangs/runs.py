@@ -86,6 +86,12 @@ class Runs:
         """How many members have done their work."""
         return self.done_by_task.total() if self._succeeded else 0
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether past members have succeeded in a run that goes on, or may: no other is here."""
+        runs = self._going_on() if self._current else self._past
+        return any(run in self._succeeded for run in runs)
+
     def has_done(self, entry: PodRecord[Any]) -> bool:
         """Whether a member has done its work."""
         is_past = entry.where is Where.PAST and _has_succeeded(entry)
