@@ -193,8 +193,9 @@ def _conditions(
     found: list[fields.JsonObject], view: GangView, now_s: float
 ) -> list[fields.JsonObject]:
     members = view.members
-    if not members.total:
-        return found
+    if not members.total and view.reason is not Reason.MIN_RESOURCES_SHORT:
+        is_over = view.admitted and conditions.find(found, "Unschedulable")
+        return _put(found, "Unschedulable", "False", "", "", now_s) if is_over else found
     if members.placed >= members.needed:
         if conditions.find(found, "Unschedulable"):
             found = _put(found, "Unschedulable", "False", "", "", now_s)
@@ -204,7 +205,8 @@ def _conditions(
         return found
     reason = "NotEnoughTasks" if view.reason in _TOO_FEW_PODS else "NotEnoughResources"
     unready = members.needed - members.placed
-    message = f"{unready}/{members.total} tasks in gang unschedulable: {view.message}"
+    tasks = members.total or members.needed
+    message = f"{unready}/{tasks} tasks in gang unschedulable: {view.message}"
     if conditions.find(found, "Scheduled"):
         found = _put(found, "Scheduled", "False", reason, "", now_s)
     return _put(found, "Unschedulable", "True", reason, message, now_s)

@@ -100,9 +100,10 @@ class App:
         for client in (self._binds, self._reads):
             client.on_error = self._count_error
         attempts_by = identity.rpartition("_")[2]
-        self.scheduler = Scheduler(config.policy, api_words(), identity=attempts_by)
+        apis = api_words(config.policy.scheduler_names)
+        self.scheduler = Scheduler(config.policy, apis, identity=attempts_by)
         recorded_bytes = config.recorder.bytes_max if config.recorder.enabled else 0
-        self.recorder = Recorder(self.scheduler, api_words(), attempts_by, recorded_bytes)
+        self.recorder = Recorder(self.scheduler, apis, attempts_by, recorded_bytes)
         self.incidents = Incidents(self.metrics, clock)
         self._handover = Handover(self.scheduler.journal, attempts_by)
         self._self_check = SelfCheck(self.scheduler, self.metrics, steady)

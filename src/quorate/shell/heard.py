@@ -39,18 +39,24 @@ EVENTS = Resource("", "v1", "events", "Event")
 
 
 class Heard(NamedTuple):
-    """What was said of a gang, and when (epoch seconds)."""
+    """What was said of a gang, and when (epoch seconds); ``uid`` is that of what it was said at."""
 
     explanation: Explanation
     at_s: float
+    uid: str = ""
 
 
 class _Series(msgspec.Struct, rename="camel"):
     last_observed_time: str | None = None
 
 
+class _Regarded(msgspec.Struct):
+    uid: str = ""
+
+
 class _Event(msgspec.Struct, rename="camel"):
     metadata: Metadata
+    involved_object: _Regarded = msgspec.field(default_factory=_Regarded)
     event_time: str | None = None
     series: _Series | None = None
 
@@ -118,7 +124,9 @@ class Hearing:
             said = _EXPLANATION.decode((event.metadata.annotations or {}).get(EXPLANATION, ""))
             if at_s is not None and said.key.namespace == event.metadata.namespace:
                 self._about[name] = said.key
-                self._heard.setdefault(said.key, {})[name] = Heard(said, at_s)
+                self._heard.setdefault(said.key, {})[name] = Heard(
+                    said, at_s, event.involved_object.uid
+                )
         return name
 
     def _forget(self, name: str) -> None:

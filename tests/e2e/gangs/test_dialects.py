@@ -2,6 +2,7 @@
 
 import copy
 import re
+from functools import partial
 
 import pytest
 
@@ -87,6 +88,43 @@ def test_volcano_stays_pending_until_min_resources_fit(world):
     world.wait_status("job2", VOLCANO, phase="Pending")
     world.nodes(1, prefix=f"{world.namespace}-more-")
     world.wait_status("job2", VOLCANO, phase="Inqueue")
+
+
+def test_volcano_without_pods_says_everywhere_that_room_is_short_until_there_is_some(world):
+    """It stayed Pending and nobody said why; ``why`` asked for pods that no client makes then."""
+    world.nodes(1)
+    world.apply(SHAPES["volcano"].group("job2", 2, minResources={"nvidia.com/gpu": "1"}))
+    sentence = "minResources ask for 1 nvidia.com/gpu (0 free)"
+    assert world.wait_event("FailedScheduling", sentence) == sentence
+    (event,) = [one for one in world.all_events() if one["reason"] == "FailedScheduling"]
+    assert (event["type"], event["reportingController"]) == ("Warning", "volcano")
+    assert (event["regarding"]["kind"], event["regarding"]["name"]) == ("PodGroup", "job2")
+
+    def unschedulable(state: str) -> dict:
+        def found() -> dict:
+            said = condition(world.group("job2", VOLCANO).get("status", {}), "Unschedulable")
+            return said if said.get("status") == state else {}
+
+        return wait_for(found, f"condition Unschedulable is {state}")
+
+    said = unschedulable("True")
+    assert said["reason"] == "NotEnoughResources"
+    assert said["message"] == f"2/2 tasks in gang unschedulable: {sentence}"
+    world.wait_status("job2", VOLCANO, phase="Pending")
+    explanation = world.why("job2")
+    assert (explanation["state"], explanation["reason"]) == ("Waiting", "MinResourcesShort")
+    assert (explanation["message"], explanation["line"]) == (sentence, None)
+    counts = partial(world.quorate.metric, "quorate_waiting_gangs", reason="MinResourcesShort")
+    wait_for(lambda: counts() == 1, "it counts as waiting")
+
+    world.nodes(1, prefix=f"{world.namespace}-gpu-", allocatable={"nvidia.com/gpu": "1"})
+    world.wait_status("job2", VOLCANO, phase="Inqueue")
+    assert unschedulable("False")["message"] == ""
+    words = "0 of 2 members exist"
+    assert world.wait_event("FailedScheduling", words) == words
+    explanation = world.why("job2")
+    assert (explanation["reason"], explanation["message"]) == ("NotEnoughMembers", words)
+    wait_for(lambda: counts() == 0, "nobody waits for room")
 
 
 @pytest.mark.core

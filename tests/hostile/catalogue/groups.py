@@ -54,6 +54,15 @@ def annotations_of_a_quarter_of_a_megabyte(a: Attacker) -> None:
     a.create_many(large(number) for number in range(90))
 
 
+@GROUPS.attack()
+def two_thousand_objects_without_pods_that_wait_for_room(a: Attacker) -> None:
+    """Each has an Event and a condition: their clients make no pod before there is room."""
+    a.create_many(
+        pod_group(f"g{number}", 2, VOLCANO, minResources={"nvidia.com/gpu": "1000"})
+        for number in range(2_000)
+    )
+
+
 @GROUPS.attack("exist")
 def one_name_in_every_dialect(a: Attacker) -> None:
     for api in APIS:

@@ -33,7 +33,7 @@ DEVICES, SIZES = CORE + "devices/test_device_limits.py::", CORE + "devices/test_
 CEL, COUNTS = CORE + "devices/test_cel.py::", CORE + "cluster/test_neighbour_counts.py::"
 LEDGER = CORE + "cluster/test_ledger_bounds.py::"
 CAPACITY = CORE + "words/test_capacity.py::"
-TELLING = CORE + "words/test_telling.py::"
+TELLING = CORE + "telling/test_telling.py::"
 IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
 
 TESTED = {

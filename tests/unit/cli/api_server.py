@@ -120,8 +120,8 @@ class _Direct:
     get_list = get
 
 
-def event(explanation, at_s=SAID_S):
-    """Return an Event of the leader that carries an explanation."""
+def event(explanation, at_s=SAID_S, uid=""):
+    """Return an Event of the leader that carries an explanation; ``uid`` is whose it is."""
     namespace = explanation.key.namespace
     made = bodies.event(
         Pod("", namespace, explanation.key.bare_name, scheduler="quorate", spec=PodSpec()),
@@ -132,7 +132,7 @@ def event(explanation, at_s=SAID_S):
         instance="x",
         now_s=at_s,
     )
-    return bodies.explaining(made, explanation)
+    return {**bodies.explaining(made, explanation), "involvedObject": {"uid": uid}}
 
 
 @contextmanager

@@ -38,7 +38,12 @@ X_K8S, SIGS, VOLCANO, LABELS = "x-k8s", "sigs", "volcano", "coscheduler"
 APIS = {
     X_K8S: ApiWords("PodGroup", "scheduling.x-k8s.io/v1alpha1", "scheduling.x-k8s.io/pod-group"),
     SIGS: ApiWords("PodGroup", "scheduling.sigs.k8s.io/v1alpha1", "pod-group.scheduling.sigs"),
-    VOLCANO: ApiWords("PodGroup", "scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/group-name"),
+    VOLCANO: ApiWords(
+        "PodGroup",
+        "scheduling.volcano.sh/v1beta1",
+        "scheduling.k8s.io/group-name",
+        awaited_under="volcano",
+    ),
     LABELS: ApiWords("", "", "label example.com/gang", "label example.com/min-available"),
 }
 

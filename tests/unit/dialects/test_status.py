@@ -116,6 +116,44 @@ def test_volcano_leaves_pending_with_zero_pods_so_that_operators_make_them():
     assert written("volcano", not_any_more, {"phase": "Inqueue"}) is None
 
 
+def test_volcano_says_before_any_pod_exists_that_room_is_short_and_takes_it_back():
+    """Nothing was said, so nobody knew why it stays Pending."""
+    short = view("volcano", reason=Reason.MIN_RESOURCES_SHORT, needed=2, admitted=False)
+    first = written("volcano", short)
+    assert first["phase"] == "Pending"
+    assert first["conditions"] == [
+        {
+            "type": "Unschedulable",
+            "status": "True",
+            "reason": "NotEnoughResources",
+            "message": "2/2 tasks in gang unschedulable: 0 of 4 members fit",
+            "transitionID": "quorate",
+            "lastTransitionTime": NOW,
+        }
+    ]
+    assert written("volcano", short, first) is None
+
+    admitted = view("volcano", reason=Reason.NOT_ENOUGH_MEMBERS, needed=2)
+    second = written("volcano", admitted, first)
+    assert second["phase"] == "Inqueue"
+    (condition,) = second["conditions"]
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "", "")
+    assert written("volcano", admitted, second) is None
+    met = view("volcano", reason=Reason.INTERNAL_ERROR, needed=2, admitted=False)
+    assert written("volcano", met, first) is None, "a defect of ours is no admission"
+
+
+def test_volcano_says_that_room_is_short_of_a_gang_whose_pods_are_gone():
+    scheduled = {"type": "Scheduled", "status": "True", "reason": "ready", "message": ""}
+    short = view("volcano", reason=Reason.MIN_RESOURCES_SHORT, needed=2, admitted=False)
+    found = written("volcano", short, {"phase": "Completed", "conditions": [scheduled]})
+    assert found["phase"] == "Pending"
+    assert [(one["type"], one["status"]) for one in found["conditions"]] == [
+        ("Scheduled", "False"),
+        ("Unschedulable", "True"),
+    ]
+
+
 def test_volcano_after_a_rayjob_ended_is_completed():
     assert written("volcano", view("volcano", needed=0), {"phase": "Running"}) == {
         "phase": "Completed"

@@ -3,7 +3,7 @@
 In: a core that knows the pods and gangs, and what the leader has said of them. Out: explanations,
 and when each was said. Nothing is decided here: a gang of which no pod waits for a scheduler has
 its state in its objects, and of the others the leader alone knows which have started, whose lives
-are over, and where there is room. See ADR 31.
+are over, and where there is room: also for gangs without pods that wait for room. See ADR 31.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def is_leaders(gang: GangEntry) -> bool:
 
 def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: float) -> Told:
     """Return what is known of a gang that ``explainer`` knows."""
-    if not is_leaders(gang):
+    is_short = not gang.members and heard is not None and _says_short(gang, heard)
+    if not (is_leaders(gang) or is_short):
         found = explainer.explain(gang.key)
         assert found is not None
         return Told(_with_held(found, heard, now_s), None)
@@ -73,12 +74,22 @@ def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: floa
     is_older = (before.total, before.unassigned) != (now.total, now.unassigned)
     one = msgspec.structs.replace(
         heard.explanation,
-        members=now if is_older else _with_phases(before, now),
+        members=now if is_older or is_short else _with_phases(before, now),
         warnings=warnings_of(gang),
     )
     if is_older and one.state is not GangState.STARTED:
         one = msgspec.structs.replace(one, state=_state(gang))
     return Told(_with_held(one, heard, now_s), Said(heard.at_s, is_older))
+
+
+def _says_short(gang: GangEntry, heard: Heard) -> bool:
+    """Whether the leader has said that this object is admitted when there is room, and not yet.
+
+    Its clients make no pod before. Of the nodes the leader alone knows.
+    """
+    one, uid = heard.explanation, gang.spec.uid if gang.spec is not None else ""
+    is_so = one.reason is Reason.MIN_RESOURCES_SHORT and not one.members.total
+    return is_so and heard.uid == uid
 
 
 def _with_held(one: Explanation, heard: Heard | None, now_s: float) -> Explanation:

@@ -36,12 +36,17 @@ class CountedGangs:
     def put(
         self, gang: GangEntry, state: GangState, reason: Reason, waiting: Iterable[PodEntry]
     ) -> None:
-        """Count a gang as it is now; ``waiting`` are the members who are told why they wait."""
+        """Count a gang as it is now; ``waiting`` are the members who are told why they wait.
+
+        One without pods waits since its object was made.
+        """
         self.drop(gang.key)
         gpus = tuple(_gpus_of(gang))
         self._gangs[gang.key] = _Counted(state, reason, gpus)
         self._add(state, reason, gpus, 1)
         since_s = min((entry.pod.created_s for entry in waiting), default=None)
+        if not gang.members:
+            since_s = gang.created_s
         if since_s is not None:
             self._since_s[reason][gang.key] = since_s
 
@@ -53,7 +58,7 @@ class CountedGangs:
             self._since_s[counted.reason].pop(key, None)
 
     def oldest_s(self, reason: Reason) -> float | None:
-        """Return the creation (epoch seconds) of the oldest member that waits for this reason."""
+        """Return the creation (epoch seconds) of the oldest that waits for this reason."""
         return min(self._since_s[reason].values(), default=None)
 
     def _add(

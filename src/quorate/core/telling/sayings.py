@@ -27,6 +27,8 @@ class SayCondition(msgspec.Struct, frozen=True):
 class SayEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The Event FailedScheduling of a pod or, if ``of_gang``, of a gang with ``pod`` as a member.
 
+    Of a gang without pods, ``pod`` has no uid: it has what an Event needs to be about the object.
+
     ``count`` is how many times it has been said, this time included: from 2 on, the existing Event
     continues as a series. ``began_s`` (wall clock, epoch seconds) is when it was first said, which
     distinguishes it from other Events about the same object. A gang's carries its ``explanation``.

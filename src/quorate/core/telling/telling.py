@@ -16,7 +16,7 @@ import msgspec
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.cluster.gangs.pods import UNDER_WAY
-from quorate.core.model import GangKey, Pod, policy
+from quorate.core.model import GangKey, Pod, PodSpec, policy
 from quorate.core.model.reasons import Explanation, GangView, Reason
 from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.core.telling.outbox import Outbox
@@ -57,9 +57,10 @@ class _Series(msgspec.Struct):
 
 
 class _Gang(msgspec.Struct):
-    """What was said of one gang."""
+    """What was said of one gang; ``uid`` is its object's when that began."""
 
     reason: Reason
+    uid: str
     changed_s: list[float] = []
     """When its reason changed in the last ``policy.AGAIN_S``."""
     series: dict[Reason, _Series] = {}
@@ -67,6 +68,8 @@ class _Gang(msgspec.Struct):
     """The reason of its last Event."""
     status: tuple[Reason, str, float] | None = None
     """The reason and message in the object's status, and since when."""
+    is_before_pods: bool = False
+    """Whether it has no pods, and its last Event said, or says no longer, that room is short."""
 
 
 class Telling:
@@ -87,6 +90,11 @@ class Telling:
     def __contains__(self, key: object) -> bool:
         """Whether something is known to have been said of the gang."""
         return key in self._gangs
+
+    def is_before_pods(self, key: GangKey) -> bool:
+        """Whether something is said of a gang that has no pods; if not, nobody waits there."""
+        one = self._gangs.get(key)
+        return one is not None and one.is_before_pods
 
     def take(self, now_s: float) -> Iterator[Saying]:
         """Yield the sayings that may be sent now (seconds of a monotonic clock)."""
@@ -149,9 +157,7 @@ class Telling:
         self, gang: GangEntry, explainer: Explainer, explanation: Explanation, now: Now
     ) -> None:
         """Queue the sayings that follow from a gang's explanation."""
-        one = self._gangs.get(gang.key)
-        if one is None:
-            one = self._gangs[gang.key] = _Gang(explanation.reason)
+        one = self._known(gang, explanation.reason)
         if one.reason is not explanation.reason and explanation.reason not in _UNSAID:
             one.changed_s = [at_s for at_s in one.changed_s if now.s - at_s < policy.AGAIN_S]
             one.changed_s.append(now.s)
@@ -162,18 +168,32 @@ class Telling:
             # Nothing is said of it; if another gang takes that room, nothing else tells of it.
             self.quiet_gangs.explain_at(gang.key, now.s + policy.PATIENCE_S)
         recipients = self._waiting(gang, explanation)
-        self.counted.put(gang, explanation.state, explanation.reason, recipients)
         first = next((entry for entry in recipients if entry.where is Where.WAITING), None)
         first = first or next(iter(recipients), None)
         if first is not None:
             words = explainer.pod_message(first, explanation)
             self._tell_readers(one, first.pod, words, explanation, now)
+        self._tell_before_pods(one, explainer.awaited_under(gang), explanation, now)
+        if gang.members or explanation.reason is Reason.MIN_RESOURCES_SHORT:
+            self.counted.put(gang, explanation.state, explanation.reason, recipients)
+        else:
+            self.counted.drop(gang.key)
         for entry in recipients:
             self._tell_pod(gang, one, entry, explainer.pod_message(entry, explanation), now)
         if not gang.key.is_single:
             bare = None if _has_object(gang) else first
             self._tell_of_pods(gang.key, [entry for entry in recipients if entry is not bare], now)
         self._tell_status(one, explainer.view(gang.key, explanation), now)
+
+    def _known(self, gang: GangEntry, reason: Reason) -> _Gang:
+        """Return what was said of the gang; nothing if it is an object alone, and made anew."""
+        uid, one = gang.spec.uid if gang.spec is not None else "", self._gangs.get(gang.key)
+        if one is not None and one.uid != uid and not gang.members:
+            self.settle(gang.key)
+            one = None
+        if one is None:
+            one = self._gangs[gang.key] = _Gang(reason, uid)
+        return one
 
     def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
         """Return the members whose conditions say why they wait; forget the sayings of others."""
@@ -277,6 +297,21 @@ class Telling:
             explanation=explanation,
         )
         self._outbox.put(event, again=not is_other)
+
+    def _tell_before_pods(
+        self, one: _Gang, awaited_under: str, explanation: Explanation, now: Now
+    ) -> None:
+        """Queue the Event of a gang whose clients make no pod before there is room.
+
+        Where that was said, it is said once that it is no longer so.
+        """
+        reason, key = explanation.reason, explanation.key
+        short = Reason.MIN_RESOURCES_SHORT
+        is_told = one.is_before_pods or short in (reason, one.event_reason)
+        one.is_before_pods = bool(awaited_under) and is_told
+        if one.is_before_pods and (reason is short or reason is not one.event_reason):
+            pod = Pod("", key.namespace, key.name, scheduler=awaited_under, spec=PodSpec())
+            self._tell_readers(one, pod, (reason, explanation.message), explanation, now)
 
     def _tell_status(self, one: _Gang, view: GangView | None, now: Now) -> None:
         """Queue the status of the gang's object: counts at once, a new message later.

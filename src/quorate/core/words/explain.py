@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.cluster.gangs.reservations import Reservation
+from quorate.core.cluster.gangs.reservation import Reservation
 from quorate.core.cluster.nodes.nodes import NodesVersion
 from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner
@@ -48,6 +48,7 @@ from quorate.core.words.pod_words import (
     exist_words,
     held_pod_words,
     next_run_words,
+    settled_words,
     short_words,
     single_words,
     task_words,
@@ -58,13 +59,15 @@ class ApiWords(NamedTuple):
     """The names that a person uses: a dialect's object, and the pods' keys for gang and min.
 
     ``kind`` and ``api_version`` are ``""`` in a dialect without objects, where pods have min in
-    ``min_key``; ``min_key`` is ``""`` in the others.
+    ``min_key``; ``min_key`` is ``""`` in the others. ``awaited_under`` is the scheduler name under
+    which clients make no pod before we have admitted the object; ``""``: they wait for nobody.
     """
 
     kind: str
     api_version: str
     member_key: str
     min_key: str = ""
+    awaited_under: str = ""
 
 
 _FIX_CLAIM = "create or fix that object, or wait for it to be made"
@@ -131,23 +134,22 @@ class Explainer:
         is_in_line = gang.waits and reason in (Reason.NONE, Reason.BACKING_OFF)
         message, hint = "", ""
         diagnosis: Diagnosis | None = None
-        if reason is Reason.NONE and gang.waits:
-            short = {} if gang.started else self._shortage(gang)
-            if short:
-                reason = Reason.MIN_RESOURCES_SHORT
-                message, hint = short_words(short)
-            else:
-                room, withheld = self._room_for(gang)
-                diagnosis, plain = self._diagnoses.of(gang, room, self._room)
-                reason, message, hint = self._room_words(gang, diagnosis)
-                if plain and not diagnosis.fits:
-                    message = _with_detail(plain, diagnosis.hint)
-                in_all = gang, self._cluster, self._room, self._policy
-                if withheld and not diagnosis.fits and would_fit(*in_all):
-                    reason, hint = Reason.ROOM_HELD, "free or add room, or wait"
-                    message = self._held_room_words(gang, diagnosis, withheld)
+        short = self._shortage(gang) if self._is_at_the_gate(gang, reason) else {}
+        if short:
+            reason = Reason.MIN_RESOURCES_SHORT
+            message, hint = short_words(short)
+        elif reason is Reason.NONE and gang.waits:
+            room, withheld = self._room_for(gang)
+            diagnosis, plain = self._diagnoses.of(gang, room, self._room)
+            reason, message, hint = self._room_words(gang, diagnosis)
+            if plain and not diagnosis.fits:
+                message = _with_detail(plain, diagnosis.hint)
+            in_all = gang, self._cluster, self._room, self._policy
+            if withheld and not diagnosis.fits and would_fit(*in_all):
+                reason, hint = Reason.ROOM_HELD, "free or add room, or wait"
+                message = self._held_room_words(gang, diagnosis, withheld)
         elif reason is Reason.NONE:
-            reason, message = self._settled_words(gang)
+            reason, message = settled_words(gang)
         else:
             message, hint = self._held_words(gang, reason)
             if reason is Reason.BACKING_OFF:
@@ -169,6 +171,13 @@ class Explainer:
             order=tuple(map(float, order_key(gang)[:-1])) if is_in_line else (),
             exhausted=reason is Reason.NOT_ENOUGH_ROOM and bool(diagnosis and diagnosis.exhausted),
         )
+
+    def awaited_under(self, gang: GangEntry) -> str:
+        """Return the scheduler name under which its clients wait for us before they make any pod.
+
+        ``""``: there are pods, or nobody waits for us.
+        """
+        return "" if gang.members else self._words(gang.key.dialect).awaited_under
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
         """Return what the gang's dialect needs to write its object's status."""
@@ -225,6 +234,13 @@ class Explainer:
         failure = gang.memory.last_failure or message
         return self._room_words(gang, found)[0], _with_detail(plain, failure), found
 
+    def _is_at_the_gate(self, gang: GangEntry, reason: Reason) -> bool:
+        """Whether only room for minResources is asked for next: by pods, or before the first."""
+        if reason is Reason.NONE:
+            return bool(gang.waits) and not gang.started
+        is_awaited = gang.min_count > 0 and bool(self.awaited_under(gang))
+        return reason is Reason.NOT_ENOUGH_MEMBERS and is_awaited
+
     def _shortage(self, gang: GangEntry) -> dict[str, Short]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)
 
@@ -240,16 +256,6 @@ class Explainer:
         return without(room, withheld), withheld
 
     # Words
-
-    def _settled_words(self, gang: GangEntry) -> tuple[Reason, str]:
-        if gang.assumed:
-            members = counted(gang.exist, "member", "is", "are")
-            return Reason.STARTING, f"{gang.stays} of {members} bound"
-        if gang.key.is_single:
-            return Reason.NONE, "the pod has its node"
-        if gang.bound == 1:
-            return Reason.NONE, "the one member that exists has a node"
-        return Reason.NONE, f"all {gang.bound} members that exist have a node"
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         """Return message and hint of a gang that is held back before any node is looked at."""

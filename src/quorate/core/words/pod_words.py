@@ -10,6 +10,7 @@ from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Wher
 from quorate.core.cluster.gangs.owners import Owners
 from quorate.core.model import Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
+from quorate.core.model.reasons import Reason
 from quorate.core.place.min_resources import Short
 from quorate.core.queue.gate import first_invalid, said_by_owner
 from quorate.core.words.counting import counted
@@ -111,6 +112,18 @@ def _named(jobs: Collection[Owner]) -> str:
     first, *others = sorted(job.name for job in jobs) or [""]
     more = f" and {len(others)} more" if others else ""
     return f"Job{'s' * bool(others)} {first}{more}"
+
+
+def settled_words(gang: GangEntry) -> tuple[Reason, str]:
+    """Say how a gang stands of which nothing waits: it starts, or has started."""
+    if gang.assumed:
+        members = counted(gang.exist, "member", "is", "are")
+        return Reason.STARTING, f"{gang.stays} of {members} bound"
+    if gang.key.is_single:
+        return Reason.NONE, "the pod has its node"
+    if gang.bound == 1:
+        return Reason.NONE, "the one member that exists has a node"
+    return Reason.NONE, f"all {gang.bound} members that exist have a node"
 
 
 def short_words(short: Mapping[str, Short]) -> tuple[str, str]:

@@ -75,7 +75,8 @@ class Metrics:
         )
         self.oldest_waiting_s = self._gauge(
             "oldest_waiting_gang_seconds",
-            "Age of the oldest pod that waits, by reason; single pods included; 0: none.",
+            "Age of the oldest pod that waits, or of a PodGroup without pods, by reason; "
+            "single pods included; 0: none.",
             ["reason"],
         )
         self.gpus_free = self._gauge(

@@ -24,7 +24,7 @@ from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStat
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
 from quorate.core.words.pod_words import bound_by_another, priority_words
-from quorate.dialects import StatusPatch, awaited_under, by_name
+from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.errors import NotFound
 from quorate.shell.kube.paths import pod_path, resource_path
@@ -200,7 +200,8 @@ class Reporter:
         now_s = self._clock.monotonic_s()
         self._telling.quiet_gangs.note_explained(key, now_s)
         lost_its_pods = not gang.members and key in self._telling
-        if not (gang.ours or lost_its_pods or self._claims_empty(gang)):
+        # An object without pods is ours if its clients wait for its first status.
+        if not (gang.ours or lost_its_pods or explainer.awaited_under(gang)):
             self._forget(key)
             return
         explanation = explainer.explain(key)
@@ -210,7 +211,7 @@ class Reporter:
             self._warn_of(gang)
             self._report_reservation(gang, explanation)
             self._report_start(gang)
-        if not gang.members:
+        if not gang.members and not self._telling.is_before_pods(key):
             self._forget(key)  # nobody waits: it counts in no metric
 
     def _waits_for_owner(self, explainer: Explainer, key: GangKey) -> bool:
@@ -226,12 +227,6 @@ class Reporter:
         why = not (key.is_single or gang.started)  # else nothing is said of it
         waits = any([self._lookup.ask(key.namespace, owner, why=why) for owner in owners])
         return waits or bool(self._scheduler.cluster.reservations.owners_to_ask(key))
-
-    def _claims_empty(self, gang: GangEntry) -> bool:
-        """Whether an object without pods is ours: its clients wait for its first status."""
-        return (
-            not gang.members and awaited_under(gang.key) in self._scheduler.policy.scheduler_names
-        )
 
     def _forget(self, key: GangKey) -> None:
         self._visits.forget(key)
@@ -328,8 +323,11 @@ class Reporter:
             now_s=saying.began_s,
         )
         gang = self._scheduler.cluster.gangs.get(saying.key)
-        if saying.of_gang and gang is not None:
-            event = bodies.about(event, object_of(gang))
+        regarding = object_of(gang) if saying.of_gang and gang is not None else None
+        if regarding is None and not saying.pod.uid:
+            self._telling.unused()  # the object is gone, and there was no pod
+            return
+        event = bodies.about(event, regarding)
         if saying.explanation is not None:
             event = bodies.explaining(event, saying.explanation)
         send = partial(self._send_series, saying, event)

@@ -278,3 +278,68 @@ def test_the_gpus_of_a_gang_are_those_that_its_pods_ask_for(asked, why):
     assert {row.split()[0]: row.split()[-4] for row in rows}["a"] == "-"
     ended = of_line(status={"phase": "Succeeded"}, node="n1", **asking)
     assert why(ended, "b")["gpus"] == 0
+
+
+VOLCANO_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+SHORT = "minResources ask for 1 nvidia.com/gpu (0 free)"
+
+
+def of_empty(*events, minimum=2):
+    """A server with a Volcano PodGroup that has no pods, and the leader's Events about it."""
+    made = group(min_member=minimum)
+    made["apiVersion"] = "scheduling.volcano.sh/v1beta1"
+    made["spec"]["minResources"] = {"nvidia.com/gpu": "1"}
+    made["status"] = {"phase": "Pending"}
+    server = small_cluster()
+    server.answers |= {PODS: listing(), X_GROUPS: listing(), VOLCANO_GROUPS: listing(made)}
+    server.answers[LEASE] = 200, lease("quorate-0", "quorate,volcano")
+    server.answers[EVENTS] = listing(*events)
+    return server
+
+
+def said_of_empty(reason=Reason.MIN_RESOURCES_SHORT, message=SHORT, **more):
+    known = {
+        "key": GangKey("team", "volcano", "train"),
+        "state": GangState.WAITING,
+        "reason": reason,
+        "message": message,
+        "members": Members(needed=2),
+        "hint": "free or add that room, or lower spec.minResources",
+    }
+    return said(**(known | more))
+
+
+def test_a_gang_whose_clients_wait_to_be_admitted_is_told_by_the_leader(asked, why):
+    """It said "0 of 2 members exist; create the other 2", which nobody does before there is room.
+
+    The command line knows no nodes, so it cannot know this by itself.
+    """
+    server = of_empty(event(said_of_empty(), uid="train"), minimum=3)  # edited since
+    found = why(server, "train")
+    assert (found["state"], found["reason"]) == ("Waiting", "MinResourcesShort")
+    assert (found["message"], found["hint"]) == (SHORT, said_of_empty().hint)
+    assert (found["saidAt"], found["saidBeforeNews"]) == ("2026-01-01T00:00:00Z", False)
+    assert (found["line"], found["members"]["min"], found["members"]["total"]) == (None, 3, 0)
+    row = asked(server, "gangs").splitlines()[1].split()
+    assert row[:6] == ["train", "Waiting", "0/0", "3", "-", "-"]
+    assert row[-1] == "MinResourcesShort"
+    assert SHORT in asked(server, "why", "train")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [event(said_of_empty(), uid="of-one-of-that-name-before")],
+        [event(said_of_empty(members=Members(needed=2, total=2, waiting=2)), uid="train")],
+        [
+            event(said_of_empty(), uid="train"),
+            event(said_of_empty(Reason.NOT_ENOUGH_MEMBERS, "0 of 9"), SAID_S + 1, uid="train"),
+        ],
+    ],
+    ids=["nothing said", "said of another object", "said when it had pods", "admitted since"],
+)
+def test_without_the_leaders_word_of_now_it_is_told_by_its_object(why, events):
+    found = why(of_empty(*events), "train")
+    assert (found["reason"], found["message"]) == ("NotEnoughMembers", "0 of 2 members exist")
+    assert found["saidAt"] is None

@@ -222,3 +222,40 @@ def test_a_gang_is_woken_when_its_room_grows_while_that_of_others_shrinks():
     w.running("new", "other", cpu=2)
     w.delete("filler")
     assert len(w.cycle()) == 2
+
+
+# Gangs without pods, whose clients wait to be admitted
+
+
+def gang_without_pods(w, minimum=2, dialect=VOLCANO, **wanted):
+    return w.gang("job", minimum, 0, gang_spec=asks(**(wanted or {GPU: 1})), dialect=dialect)
+
+
+def test_where_clients_make_no_pod_before_there_is_room_the_missing_room_is_the_reason():
+    """Was "0 of 2 members exist; create the other 2", which nobody does before there is room."""
+    w = world(4)
+    gang = gang_without_pods(w)
+    w.decide()
+    found = w.why(gang)
+    assert (found.reason, found.message) == (
+        Reason.MIN_RESOURCES_SHORT,
+        "minResources ask for 1 nvidia.com/gpu (0 free)",
+    )
+    assert found.hint == "free or add that room, or lower spec.minResources"
+    assert found.order == (), "it is not in line: nothing of it could be placed"
+    assert not w.scheduler.explainer(w.now_s).view(gang, found).admitted
+
+
+def test_a_cluster_without_nodes_is_short_of_everything():
+    w = World()
+    assert w.why(gang_without_pods(w, cpu=1)).message == "minResources ask for 1 cpu (0 free)"
+
+
+def test_where_clients_wait_for_nobody_or_there_is_room_members_are_missing():
+    w = world(4)
+    for gang in (
+        gang_without_pods(w, dialect=X_K8S),
+        gang_without_pods(w, cpu=4),
+        w.gang("no-min", 0, 0, gang_spec=asks(cpu=9), dialect=VOLCANO),
+    ):
+        assert w.why(gang).reason is Reason.NOT_ENOUGH_MEMBERS

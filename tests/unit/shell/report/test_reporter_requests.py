@@ -14,7 +14,7 @@ from quorate.shell.kube.errors import NotFound
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import reporter
 from quorate.shell.report.metrics import Metrics
-from tests.unit.core.world import TEAM, World, key
+from tests.unit.core.world import GPU, TEAM, VOLCANO, World, key
 from tests.unit.shell.scripted_server import ManualClock
 
 
@@ -59,13 +59,14 @@ class Running:
         idle = asyncio.Event()
         idle.set()
         self.lookup = Lookup()
+        self.metrics = Metrics()
         self.reporter = reporter.Reporter(
             self.server,
             self.world.scheduler,
             {},
             lookup=self.lookup,
             idle=[idle],
-            metrics=Metrics(),
+            metrics=self.metrics,
             instance="x",
             clock=SteadyClock(self.clock),
         )
@@ -263,3 +264,50 @@ async def test_a_gang_that_lacks_members_is_looked_at_again_without_news(running
     visits.cancel()
     pauses_s = [later - at for at, later in pairwise(dict.fromkeys(asked_s))]
     assert pauses_s == [2.5, 4.5, 8.5, 16.5, 32.5, 60.5]  # half a second until it is at rest
+
+
+async def test_a_gang_without_pods_that_waits_for_room_has_its_event_at_its_object(running):
+    """It was forgotten after each report, with its Event before that was sent."""
+    w, server = running.world, running.server
+    w.node("n0", cpu=8)
+    spec = {"uid": "uid-of-g", "min_resources": ((GPU, 1),)}
+    gang = w.gang("g", 2, 0, gang_spec=spec, dialect=VOLCANO)
+    running.touch()
+    await running.passes(2)
+    (event,) = server.events.values()
+    assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
+    assert event["note"] == "minResources ask for 1 nvidia.com/gpu (0 free)"
+    assert event["reportingController"] == "volcano"
+    assert event["regarding"] == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "namespace": TEAM,
+        "name": "g",
+        "uid": "uid-of-g",
+    }
+    waiting = running.metrics.waiting.labels("MinResourcesShort")._value
+    assert waiting.get() == 1
+    for _ in range(5):
+        running.touch()
+        await running.passes(2)
+    assert server.requests == 1
+    w.drop_object(gang)
+    running.reporter.touch([gang])
+    await running.passes(2)
+    assert (waiting.get(), server.requests) == (0, 1)
+    assert gang not in running.reporter._telling
+
+
+async def test_an_event_about_an_object_without_pods_that_is_gone_is_not_sent(running):
+    w = running.world
+    spec = {"uid": "uid-of-g", "min_resources": ((GPU, 1),)}
+    gang = w.gang("g", 2, 0, gang_spec=spec, dialect=VOLCANO)
+    running.touch()
+    due_s = running.clock.monotonic_s() + 2.0
+    running.clock.time_s += 2.0
+    running.reporter._report(running.reporter._telling.quiet_gangs.due(w.cluster.gangs, due_s, 500))
+    assert len(running.reporter._telling)
+    w.drop_object(gang)
+    running.reporter._send(due_s)
+    await running.passes(2)
+    assert running.server.events == {}
