@@ -12,7 +12,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity tools image cluster record clean
+.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-reliability controlplane oracle parity tools operators clients image cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +120,12 @@ parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=
 
 tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and image, into the same cache
 	@$(BIN)/python -m tools.controlplane build helm kubeconform crane
+
+operators: $(STAMP) ## Build Kubeflow's operators, as they are released, into the same cache
+	@$(BIN)/python -m tools.controlplane build training-operator mpi-operator
+
+clients: $(STAMP) controlplane operators ## Run jobs of Kubeflow's operators on quorate (ARGS='-k NAME')
+	@$(BIN)/python -m pytest -q -n2 --dist loadfile tests/operators $(ARGS)
 
 image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)
 	@$(BIN)/python -m tools.image $(if $(PUSH),--push $(PUSH))

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.controlplane.versions import TOOLS
+from tools.controlplane.versions import OPERATORS, TOOLS
 from tools.signals import heeding_signals, stop_if_asked
 from tools.testing import in_ci
 
@@ -69,6 +69,7 @@ TEST = (
 _BUILDS = (
     _python("build-controlplane", "tools.controlplane", "build", "--if-possible"),
     _python("build-companions", "tools.controlplane", "build", "kwok", *TOOLS, "--if-possible"),
+    _python("build-operators", "tools.controlplane", "build", *OPERATORS, "--if-possible"),
     _python(
         *("build-oracle", "tools.oracle", "build", "--tables", "--if-possible"),
         needs=("build-controlplane",),
@@ -76,11 +77,15 @@ _BUILDS = (
 )
 REAL = _after(
     _BUILDS,
-    # Four have control planes of their own, at most two: each waits for those before it.
+    # Five have control planes of their own, at most two: each waits for those before it.
     _tests(*("e2e-real", *_BY_FILE, "tests/e2e", "--cluster=real"), mark="core and not explore"),
     _tests("hostile", *_BY_FILE, "tests/hostile", needs=("e2e-real",)),
     _tests("differential", "-n0", "embedded/tests/differential", needs=("e2e-real", "hostile")),
     _tests("chart", *_BY_FILE, "tests/chart", needs=("e2e-real", "hostile", "differential")),
+    _tests(
+        *("operators", *_BY_FILE, "tests/operators"),
+        needs=("e2e-real", "hostile", "differential", "chart"),
+    ),
     # These may run beside them.
     _tests("clients", *_BY_FILE, "embedded/tests/clients", "tests/clients", "tests/up"),
     _tests("parity", *_STEALING, "tests/oracle", "tests/parity"),

@@ -15,14 +15,15 @@ from tools.controlplane.cluster import Cluster, say
 from tools.controlplane.golang import GoError
 from tools.controlplane.process import ComponentError
 
+_KNOWN = (*versions.BINARIES, *versions.TOOLS, *versions.OPERATORS)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; give the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    known = (*versions.BINARIES, *versions.TOOLS)
-    if options.command == "build" and (odd := [one for one in options.names if one not in known]):
-        parser.error(f"there is no {odd[0]}; there are {', '.join(known)}")
+    if options.command == "build" and (odd := [one for one in options.names if one not in _KNOWN]):
+        parser.error(f"there is no {odd[0]}; there are {', '.join(_KNOWN)}")
     try:
         if options.command == "build":
             names = options.names or versions.BINARIES
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"only these, of {', '.join((*versions.BINARIES, *versions.TOOLS))}"
+        help=f"only these, of {', '.join(_KNOWN)}"
         f" (without a name the first {len(versions.BINARIES)}, which make a cluster)",
     )
     building.add_argument(

@@ -1,9 +1,9 @@
 """Build the control plane's binaries from the Go module proxy, once, into the cache.
 
 In: Go and two modules: Kubernetes' own, with exactly its libraries, and ``companions``, which share
-theirs. Out: six files in ``versions.version_dir()/bin``, or the tools that check chart and image,
-each in a folder of its version. Called by the command line, and for their own modules by oracle
-and bench.
+theirs; an operator's own module. Out: six files in ``versions.version_dir()/bin``; tools and
+operators each in a folder of its version. Called by the command line, and for their own modules by
+oracle and bench.
 """
 
 import os
@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.controlplane import golang, versions
+from tools.controlplane import golang, releases, versions
+from tools.controlplane.golang import BuildError
 from tools.controlplane.process import die_with_parent, lock
 
 MODULE_DIR = Path(__file__).parent
@@ -31,10 +32,6 @@ FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false")
 """Nobody debugs these: without what a debugger needs a build takes a tenth less."""
 
 
-class BuildError(RuntimeError):
-    """A binary did not build; the text holds the compiler's last words."""
-
-
 def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINARIES) -> None:
     """Build what is missing of these, one at a time; does nothing when every binary is there."""
     missing = versions.missing_binaries(names)
@@ -46,6 +43,9 @@ def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINAR
         title = f"{name} ({names.index(name) + 1} of {len(names)})"
         if name in _COMPANIONS:
             module, package, version = MODULE_DIR / "companions", _COMPANIONS[name], ""
+        elif name in versions.OPERATORS:
+            _build_operator(name, title, progress)
+            continue
         elif name == "etcd":
             module, package, version = MODULE_DIR, "go.etcd.io/etcd/server/v3", ""
         else:
@@ -53,6 +53,12 @@ def build(progress: Callable[[str], None], names: Sequence[str] = versions.BINAR
             version = versions.KUBERNETES
         build_program(versions.binary(name), module, package, title, progress, version=version)
     progress(f"built: {versions.folders(names)}")
+
+
+def _build_operator(name: str, title: str, progress: Callable[[str], None]) -> None:
+    with tempfile.TemporaryDirectory(prefix=f"quorate-{name}-") as work:
+        source, package = releases.prepare(name, Path(work), progress)
+        build_program(versions.binary(name), source, package, title, progress)
 
 
 def build_program(

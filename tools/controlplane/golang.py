@@ -24,6 +24,10 @@ class GoError(RuntimeError):
     """No usable Go; the text says how to get one."""
 
 
+class BuildError(RuntimeError):
+    """A binary did not build; the text holds the compiler's last words."""
+
+
 def environment(**extra: str) -> dict[str, str]:
     """Give the environment for ``go``: static binaries, and never another toolchain fetched."""
     return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", **extra}

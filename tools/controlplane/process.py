@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -92,11 +92,18 @@ def free_port() -> int:
 class Component:
     """A process of the control plane; its log is ``<folder>/<name>.log``."""
 
-    def __init__(self, name: str, command: list[str], folder: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it in ``folder``; ``environment`` is merged over ours."""
         self.name = name
         self.log = folder / f"{name}.log"
         # Its own home: a kwok.yaml, kuberc or cache of whoever runs this plays no part.
-        environment = {**os.environ, "HOME": str(folder)}
+        environment = {**os.environ, "HOME": str(folder), **(environment or {})}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 die_with_parent(command),

@@ -22,6 +22,8 @@ BINARIES = (
 # What checks the image and the chart; no cluster needs them. Helm 4.3 is built on libraries of
 # Kubernetes 1.37: that of 4.2, which kwok has too, takes 50 s of CPU beside it instead of 240 s.
 TOOLS = {"crane": "v0.22.1", "kubeconform": "v0.8.0", "helm": "v4.2.4"}
+# Operators that quorate's users have, as released: releases.py.
+OPERATORS = {"training-operator": "v1.8.1", "mpi-operator": "v0.5.0"}
 
 
 def cache_root() -> Path:
@@ -39,6 +41,8 @@ def binary(name: str) -> Path:
     """Give the path that a binary has once it is built."""
     if name in TOOLS:
         return cache_root() / "tools" / f"{name}-{TOOLS[name]}" / name
+    if name in OPERATORS:
+        return cache_root() / "operators" / f"{name}-{OPERATORS[name]}" / name
     return version_dir() / "bin" / name
 
 

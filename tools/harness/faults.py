@@ -16,9 +16,13 @@ from tools.objects import pod_group
 from tools.testing import wait_for
 
 
-def clear_lease(world: World) -> None:
-    """Spare the test the crashed leader's long lease, as its expiry would."""
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{world.scheduler}/leases/quorate"
+def clear_lease(world: World, namespace: str = "") -> None:
+    """Spare the test the crashed leader's long lease, as its expiry would.
+
+    Without a ``namespace`` it is the one that is named as the world's scheduler.
+    """
+    namespace = namespace or world.scheduler
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/quorate"
     world.cluster.api("DELETE", path)
 
 

@@ -1,0 +1,79 @@
+"""The real control plane, quorate as it is shipped, and operators of others as they are released.
+
+quorate owns each scheduler name that an operator's flag may hand out, the default scheduler's too:
+no other scheduler runs.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import skip_or_fail
+from tests.e2e.harness.cluster import cluster
+from tests.e2e.harness.volcano import install_volcano
+from tools.controlplane import versions
+from tools.harness.operators import MpiOperator, Operator, TrainingOperator
+from tools.harness.scheduler import CONFIG, Quorate
+from tools.harness.world import World
+
+__all__ = ["cluster"]
+
+NAMES = [*CONFIG["schedulerNames"], "scheduler-plugins", "default-scheduler"]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
+    install_volcano(cluster)
+    folder = tmp_path_factory.mktemp("quorate")
+    running = Quorate(cluster, folder, {"schedulerNames": NAMES}).start()
+    yield running
+    assert running.stop() == 0
+    assert not running.complaints()
+
+
+def _installed(kind: type[Operator], cluster, folder) -> Iterator[Operator]:
+    if missing := versions.missing_binaries([kind.name]):
+        skip_or_fail(f"not built: {', '.join(missing)}; make operators builds them")
+    operator = kind(cluster, folder)
+    yield operator
+    operator.kill()
+
+
+@pytest.fixture(scope="session")
+def training_operator(cluster, tmp_path_factory) -> Iterator[Operator]:
+    """Kubeflow's training-operator, installed; tests start it with their flags."""
+    yield from _installed(TrainingOperator, cluster, tmp_path_factory.mktemp("training"))
+
+
+@pytest.fixture(scope="session")
+def mpi_operator(cluster, tmp_path_factory) -> Iterator[Operator]:
+    """Kubeflow's mpi-operator, installed; tests start it with their flags."""
+    yield from _installed(MpiOperator, cluster, tmp_path_factory.mktemp("mpi"))
+
+
+@pytest.fixture
+def world(cluster, quorate) -> Iterator[World]:
+    """A namespace and nodes for one test, with quorate running."""
+    made = World(cluster, quorate, f"t{next(_numbers)}")
+    yield made
+    made.remove()
+    assert not quorate.violations()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show, with a failure, what there was and what quorate and the operators say of themselves."""
+    report = yield
+    used = getattr(item, "funcargs", {})
+    if report.failed and report.when == "call":
+        if isinstance(used.get("world"), World):
+            kinds = "pods,podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh"
+            for what in ([kinds, "-o", "wide"], ["events"]):
+                report.sections.append(
+                    (f"kubectl get {what[0]}", used["world"].kubectl("get", *what))
+                )
+        tellers = [one for one in used.values() if isinstance(one, Quorate | Operator)]
+        report.sections += [(type(one).__name__, one.told()) for one in tellers]
+    return report

@@ -1,0 +1,135 @@
+"""Jobs of operators: written by people, started by quorate, ended by the test as kubelets would."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tools.harness.world import World
+from tools.testing import wait_for
+
+MANIFESTS = Path(__file__).parent / "manifests"
+LABELS = "training.kubeflow.org"
+ONE_POD = {"pods": "1", "nvidia.com/gpu": "1"}
+"""What a node has: room for one pod, whichever, so that room is a number of pods."""
+
+
+def groups(world: World, api: str) -> list[dict]:
+    """Return the PodGroups of the test's namespace."""
+    return world.cluster.api("GET", world.path("podgroups", api=api))["items"]
+
+
+class Job:
+    """A job of one test, in the test's namespace, and what its operator has made of it."""
+
+    def __init__(self, world: World, file: str) -> None:
+        """Create it as ``kubectl apply`` would."""
+        self.manifest = yaml.safe_load((MANIFESTS / file).read_text())
+        # Each test has a namespace of its own.
+        self.manifest["metadata"].pop("namespace", None)
+        self.world = world
+        self.name = self.manifest["metadata"]["name"]
+        plural = f"{self.manifest['kind'].lower()}s"
+        self._path = world.path(plural, self.name, self.manifest["apiVersion"])
+        self._replicas = next(v for k, v in self.manifest["spec"].items() if "eplicaSpecs" in k)
+
+    @property
+    def size(self) -> int:
+        """How many pods it needs."""
+        return sum(one["replicas"] for one in self._replicas.values())
+
+    def with_replicas(self, **fields: object) -> "Job":
+        """Change what is said of all of its replicas."""
+        for one in self._replicas.values():
+            one.update(fields)
+        return self
+
+    def with_workers(self, count: int) -> "Job":
+        self._replicas["Worker"]["replicas"] = count
+        return self
+
+    def with_policy(self, **fields: object) -> "Job":
+        """Change its runPolicy."""
+        self.manifest["spec"].setdefault("runPolicy", {}).update(fields)
+        return self
+
+    def create(self) -> "Job":
+        self.world.kubectl("apply", "-f", "-", manifest=json.dumps(self.manifest))
+        return self
+
+    def patch(self, spec: dict) -> None:
+        self.world.patch(self._path, {"spec": spec})
+
+    def annotate(self, text: str) -> None:
+        """Have the operator look at it again."""
+        self.world.patch(self._path, {"metadata": {"annotations": {"test": text}}})
+
+    def delete(self) -> None:
+        self.world.cluster.delete(self._path)
+
+    def exists(self) -> bool:
+        found = self.world.kubectl("get", self.manifest["kind"], "-o", "name")
+        return any(line.endswith(f"/{self.name}") for line in found.splitlines())
+
+    def is_(self, condition: str) -> bool:
+        """Whether its own status says so."""
+        status = self.world.cluster.api("GET", self._path).get("status", {})
+        found = {one["type"]: one["status"] for one in status.get("conditions", [])}
+        return found.get(condition) == "True"
+
+    def pods(self, *roles: str) -> list[dict]:
+        """Return its pods that are not being deleted, all or those of some roles."""
+        found = self.world.pods(f"{LABELS}/job-name={self.name}")
+        return [
+            one
+            for one in found
+            if "deletionTimestamp" not in one["metadata"] and (not roles or role(one) in roles)
+        ]
+
+    def leader(self) -> dict:
+        """Return the pod whose end is the job's: the master or launcher, else the first worker."""
+        found = self.pods("master", "launcher")
+        return (found or sorted(self.pods("worker"), key=lambda one: one["metadata"]["name"]))[0]
+
+    def followers(self) -> list[dict]:
+        """Return the workers whose end is not the job's."""
+        leader = self.leader()["metadata"]["uid"]
+        return [one for one in self.pods("worker") if one["metadata"]["uid"] != leader]
+
+    def running(self) -> list[dict]:
+        return [one for one in self.pods() if one["status"]["phase"] == "Running"]
+
+    def wait_running(self) -> None:
+        """Wait until all of its pods run."""
+        wait_for(lambda: len(self.running()) == self.size, f"{self.size} pods of {self.name} run")
+
+    def finish(self, *pods: dict) -> None:
+        """Let the containers of these pods end well."""
+        for one in pods:
+            ended = {"metadata": {"annotations": {"quorate.dev/complete-after": "0s"}}}
+            self.world.patch_pod(one["metadata"]["name"], ended)
+
+    def fail(self, pod: dict, code: int) -> None:
+        """Let the containers of a pod end with this exit code."""
+        ended = {"terminated": {"exitCode": code, "reason": "Error"}}
+        statuses = [
+            {**one, "ready": False, "state": ended} for one in pod["status"]["containerStatuses"]
+        ]
+        path = f"{self.world.path('pods', pod['metadata']['name'])}/status"
+        self.world.patch(path, {"status": {"phase": "Failed", "containerStatuses": statuses}})
+
+    def wait_runs_anew(self, pod: dict) -> None:
+        """Wait until another pod of that name runs in its place."""
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+
+        def found() -> bool:
+            there = [one["metadata"] for one in self.running()]
+            return any(one["name"] == name and one["uid"] != uid for one in there)
+
+        wait_for(found, f"{name} is made anew and runs")
+
+
+def role(pod: dict) -> str:
+    """Return master, worker, ps or launcher."""
+    labels = pod["metadata"]["labels"]
+    return labels.get(f"{LABELS}/replica-type") or labels[f"{LABELS}/job-role"]

@@ -1,0 +1,92 @@
+"""Goal: Kubeflow's jobs run on quorate as they are documented, whichever gangs the operator makes.
+
+Method: the released operator, started with each documented value of its flag. Nodes take one pod
+each, so that room is a number of pods.
+"""
+
+import pytest
+
+from tests.operators.jobs import ONE_POD, Job, groups
+from tools.harness.faults import clear_lease
+from tools.objects import VOLCANO, X_K8S, pod
+from tools.testing import wait_for
+
+FLAGS = {
+    "scheduler-plugins": X_K8S,
+    "scheduler-plugins-scheduler": X_K8S,
+    "volcano": VOLCANO,
+}
+"""Values of --gang-scheduler-name, and the API of the PodGroups that the operator then makes."""
+JOBS = ("tfjob-simple", "tfjob-gang-scheduling", "pytorch", "xgboost")
+
+
+@pytest.fixture(scope="module", params=FLAGS)
+def api(request, training_operator, quorate) -> str:
+    training_operator.start(f"--gang-scheduler-name={request.param}")
+    return FLAGS[request.param]
+
+
+def is_over(world, job: Job, api: str) -> bool:
+    """Whether the job has succeeded, and its PodGroup is gone."""
+    return job.is_("Succeeded") and not groups(world, api)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_waits_whole_starts_whole_and_completes(world, api, name):
+    job = Job(world, f"{name}.yaml")
+    world.nodes(job.size - 2, prefix="first-", allocatable=ONE_POD)
+    job.create()
+    wait_for(lambda: groups(world, api), "the operator has made its group")
+    short = "NotEnoughRoom", "MinResourcesShort"
+    wait_for(lambda: world.why(job.name)["reason"] in short, "quorate says what it waits for")
+    world.stays_unbound()
+    assert job.is_("Created")
+    assert not job.is_("Running")
+    world.nodes(2, prefix="second-", allocatable=ONE_POD)
+    job.wait_running()
+    wait_for(lambda: job.is_("Running"), "its status says so")
+    job.finish(*job.followers())
+    job.finish(job.leader())
+    wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_last_member_that_dies_comes_back_though_others_want_its_node(world, api, name):
+    """The documentation warns of a deadlock: a pod dies, and others take what it had.
+
+    A signal ends it, and the replicas have the restart policy ExitCode: by all others the operator
+    takes the job for failed, or the kubelet starts the container again where it was.
+    """
+    job = Job(world, f"{name}.yaml").with_replicas(restartPolicy="ExitCode")
+    world.nodes(job.size, allocatable=ONE_POD)
+    job.create().wait_running()
+    followers = job.followers()
+    job.finish(*followers)
+    rivals = [pod(f"rival-{i}", labels={"app": "rival"}) for i in range(len(followers) + 1)]
+    world.create_pods(rivals)
+    world.wait_bound(len(followers), "app=rival")
+    last = job.leader()
+    job.fail(last, code=137)
+    job.wait_runs_anew(last)
+    assert world.bound("app=rival") == len(followers)
+    job.finish(job.leader())
+    wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
+
+
+def test_kill_9_of_both_in_the_middle_of_a_start_loses_nothing(
+    world, api, quorate, training_operator
+):
+    """Wherever in its start the job is then, it is whole afterwards."""
+    job = Job(world, "pytorch.yaml")
+    world.nodes(job.size, allocatable=ONE_POD)
+    job.create()
+    wait_for(lambda: world.bound() or job.running(), "a pod has a node")
+    quorate.kill()
+    training_operator.kill()
+    clear_lease(world, "quorate-system")
+    quorate.start()
+    training_operator.restart()
+    job.wait_running()
+    assert quorate.violations() == 0
+    job.finish(*job.followers(), job.leader())
+    wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
