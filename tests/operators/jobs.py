@@ -22,11 +22,12 @@ def groups(world: World, api: str) -> list[dict]:
 class Job:
     """A job of one test, in the test's namespace, and what its operator has made of it."""
 
-    def __init__(self, world: World, file: str) -> None:
-        """Create it as ``kubectl apply`` would."""
+    def __init__(self, world: World, file: str, name: str = "") -> None:
+        """Read its manifest; with ``name`` it is another job like that one."""
         self.manifest = yaml.safe_load((MANIFESTS / file).read_text())
         # Each test has a namespace of its own.
         self.manifest["metadata"].pop("namespace", None)
+        self.manifest["metadata"]["name"] = name or self.manifest["metadata"]["name"]
         self.world = world
         self.name = self.manifest["metadata"]["name"]
         plural = f"{self.manifest['kind'].lower()}s"
@@ -54,10 +55,12 @@ class Job:
         return self
 
     def create(self) -> "Job":
+        """Create it as ``kubectl apply`` would."""
         self.world.kubectl("apply", "-f", "-", manifest=json.dumps(self.manifest))
         return self
 
-    def patch(self, spec: dict) -> None:
+    def change(self, **spec: object) -> None:
+        """Merge this into its spec."""
         self.world.patch(self._path, {"spec": spec})
 
     def annotate(self, text: str) -> None:

@@ -91,6 +91,12 @@ class Quorate:
         self.log_file = folder / f"quorate-{self.port}.log"
         self.process: subprocess.Popen | None = None
 
+    def go_through(self, proxy: str) -> None:
+        """Let its next start reach the API server through this proxy without TLS."""
+        kubeconfig = json.loads(self.kubeconfig.read_text())
+        kubeconfig["clusters"][0]["cluster"] = {"server": proxy}
+        self.kubeconfig.write_text(json.dumps(kubeconfig))
+
     def start(self, *, wait_ready: bool = True) -> "Quorate":
         command = self.command_line("run", "--kubeconfig", str(self.kubeconfig))
         command += ["--config", str(self.config_file)]
@@ -229,9 +235,7 @@ class Replicas:
         own["leaderElection"] = {**election, "namespace": self.scheduler_name}
         made = Quorate(self._cluster, self._folder, own, self.scheduler_name, relay_port)
         if through:
-            kubeconfig = json.loads(made.kubeconfig.read_text())
-            kubeconfig["clusters"][0]["cluster"] = {"server": through}
-            made.kubeconfig.write_text(json.dumps(kubeconfig))
+            made.go_through(through)
         self.running.append(made)
         return made.start(wait_ready=wait_ready)
 

@@ -145,6 +145,8 @@ def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
         return None
     if view.uid and meta.uid and view.uid != meta.uid:
         return None
+    if now.get("phase") == "Completed" and _is_cleaned_up(view):
+        return None
     changed: dict[str, object] = {}
     phase = _phase(fields.text(now, "phase"), view)
     if phase != now.get("phase"):
@@ -173,6 +175,15 @@ def _phase(phase: str, view: GangView) -> str:
     # make the replacement, and so nothing would ever bring the gang back.
     admitted = view.admitted or view.state is GangState.STARTED
     return "Inqueue" if phase == "Inqueue" or admitted else "Pending"
+
+
+def _is_cleaned_up(view: GangView) -> bool:
+    """Whether too few pods are left for min, none of which still has to run.
+
+    By the letter a group that has ended would wait again as soon as one of its pods is deleted.
+    """
+    members = view.members
+    return members.placed < members.needed and members.total == members.succeeded + members.failed
 
 
 def _is_unschedulable(view: GangView) -> bool:

@@ -53,9 +53,7 @@ def recorded(cluster, tmp_path):
             "logLevel": "debug",
         }
         running = Quorate(cluster, tmp_path, config, NAMESPACE)
-        kubeconfig = json.loads(running.kubeconfig.read_text())
-        kubeconfig["clusters"][0]["cluster"] = {"server": proxy.url}
-        running.kubeconfig.write_text(json.dumps(kubeconfig))
+        running.go_through(proxy.url)
         for queue in ("default", "root"):  # so that it is this scheduler that makes them
             cluster.api("DELETE", f"{QUEUES}/{queue}")
         running.start()

@@ -210,6 +210,19 @@ def test_volcano_phases(counts, reason, state, phase):
     assert written("volcano", seen, {"phase": "Pending"})["phase"] == phase
 
 
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_what_volcano_calls_completed_stays_so_while_its_pods_are_cleaned_up(left):
+    """It went back to Inqueue, with a condition that its pods cannot be scheduled."""
+    seen = view("volcano", needed=3, total=left, bound=left, succeeded=left)
+    assert written("volcano", seen, {"phase": "Completed", "succeeded": 3}) is None
+
+
+def test_a_completed_volcano_gang_that_gets_new_pods_begins_anew():
+    """A vcjob that is restarted keeps its PodGroup."""
+    seen = view("volcano", needed=3, total=2, past=1, succeeded=1, waiting=1)
+    assert written("volcano", seen, {"phase": "Completed"})["phase"] == "Inqueue"
+
+
 def test_volcano_with_min_zero_is_not_completed_while_its_pods_wait():
     seen = view("volcano", needed=0, total=2, waiting=2)
     assert written("volcano", seen)["phase"] == "Inqueue"

@@ -1,0 +1,100 @@
+"""Goal: MPIJobs run on quorate as they are documented, whichever gangs the operator makes.
+
+Method: the released operator, started with each documented value of its flag.
+"""
+
+import itertools
+import json
+
+import pytest
+
+from tests.e2e.harness.recording_proxy import Recording, is_bind
+from tests.operators.conftest import NAMES
+from tests.operators.jobs import Job
+from tools.controlplane import ApiError
+from tools.harness.faults import clear_lease
+from tools.harness.scheduler import Quorate
+from tools.objects import VOLCANO, X_K8S, pod
+from tools.testing import wait_for
+
+FLAGS = {
+    "default-scheduler": X_K8S,
+    "scheduler-plugins-scheduler": X_K8S,
+    "volcano": VOLCANO,
+}
+"""Values of --gang-scheduling, and the API of the PodGroups that the operator then makes."""
+ONE_POD = {"pods": "1"}
+
+
+@pytest.fixture(scope="module", params=FLAGS)
+def api(request, mpi_operator, quorate) -> str:
+    mpi_operator.start(f"--gang-scheduling={request.param}")
+    return FLAGS[request.param]
+
+
+def is_gone(world, path: str) -> bool:
+    try:
+        world.cluster.api("GET", path)
+    except ApiError as error:
+        return error.status == 404
+    return False
+
+
+def complete(job: Job, api: str) -> None:
+    """End the launcher's pod, as the program's end would; all is cleaned up then."""
+    job.finish(*job.pods("launcher"))
+    wait_for(lambda: job.is_("Succeeded"), "its status says so")
+    group = job.world.path("podgroups", job.name, api)
+    wait_for(lambda: is_gone(job.world, group), "its PodGroup is gone")
+    # cleanPodPolicy: Running
+    wait_for(lambda: not job.pods("worker"), "its workers are gone")
+
+
+def test_a_job_waits_whole_starts_whole_and_completes(world, api):
+    job = Job(world, "pi.yaml")
+    world.nodes(job.size - 2, prefix="first-", allocatable=ONE_POD)
+    job.create()
+    wait_for(lambda: job.is_("Created"), "the operator has seen it")
+    wait_for(lambda: len(job.pods()) == job.size, "it has all of its pods")
+    world.settle()
+    assert world.bound() == 0
+    assert not job.is_("Running")
+    world.nodes(2, prefix="second-", allocatable=ONE_POD)
+    job.wait_running()
+    wait_for(lambda: job.is_("Running"), "its status says so")
+    complete(job, api)
+
+
+def uids(pods: list[dict]) -> set[str]:
+    return {one["metadata"]["uid"] for one in pods}
+
+
+def test_lost_members_are_replaced_alone_though_others_want_their_room(world, api):
+    """A worker that is drained, then the launcher's pod, which fails."""
+    world.nodes(5, allocatable=ONE_POD)
+    job = Job(world, "pi.yaml").create()
+    job.wait_running()
+    world.create_pods(pod(f"other-{i}", requests=None) for i in range(3))
+    world.wait_bound(5)
+    wait_for(lambda: len(world.conditions()) == 1, "one of the others waits")
+
+    drained, stays = job.pods("worker")
+    launcher = job.pods("launcher")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    about = {"name": drained["metadata"]["name"], "namespace": world.namespace}
+    path = f"{world.path('pods', drained['metadata']['name'])}/eviction"
+    world.cluster.api("POST", path, {**eviction, "metadata": about})
+    wait_for(
+        lambda: uids(job.running()).isdisjoint(uids([drained])) and len(job.running()) == 3,
+        "the worker is replaced",
+    )
+    assert uids(job.running()) > uids([stays, *launcher])
+
+    failed = f"{world.path('pods', launcher[0]['metadata']['name'])}/status"
+    world.patch(failed, {"status": {"phase": "Failed"}})
+    wait_for(
+        lambda: uids(job.running()).isdisjoint(uids(launcher)) and len(job.running()) == 3,
+        "the launcher is replaced",
+    )
+    assert len(world.conditions()) == 1, "the other one still waits"
+    complete(job, api)

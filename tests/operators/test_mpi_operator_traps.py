@@ -1,0 +1,235 @@
+"""Goal: what happens to MPIJobs besides starting and ending breaks no promise.
+
+Method: the released operator; crashes and lost races at moments that a proxy holds still.
+"""
+
+import pytest
+
+from tests.e2e.harness.recording_proxy import Recording, is_bind
+from tests.operators.jobs import Job
+from tools.controlplane import ApiError
+from tools.harness.faults import clear_lease
+from tools.objects import VOLCANO, X_K8S
+from tools.testing import wait_for
+
+ONE_POD = {"pods": "1"}
+FLAG = "--gang-scheduling=scheduler-plugins-scheduler"
+FLAGS = {X_K8S: FLAG, VOLCANO: "--gang-scheduling=volcano"}
+OWN = "quorate-system"
+
+
+@pytest.fixture(params=FLAGS, ids=["x-k8s", "volcano"])
+def api(request, mpi_operator) -> str:
+    """Return the API of the PodGroups that the operator makes."""
+    mpi_operator.start(FLAGS[request.param])
+    return request.param
+
+
+@pytest.fixture
+def operator(mpi_operator):
+    mpi_operator.start(FLAG)
+    return mpi_operator
+
+
+@pytest.fixture
+def through(quorate, world):
+    """Start quorate anew, through a proxy of the test; at the end without it again."""
+    direct = quorate.kubeconfig.read_text()
+
+    def start(proxy: Recording) -> None:
+        quorate.kill()
+        clear_lease(world, OWN)
+        quorate.go_through(proxy.url)
+        quorate.start()
+        wait_for(quorate.leads, "it leads")
+
+    def again() -> None:
+        if quorate.process.poll() is None:
+            quorate.kill()
+        clear_lease(world, OWN)
+        quorate.kubeconfig.write_text(direct)
+        quorate.start()
+        wait_for(quorate.leads, "it leads")
+
+    start.again = again
+    yield start
+    if quorate.kubeconfig.read_text() != direct:
+        again()
+
+
+def is_gone(world, path: str) -> bool:
+    try:
+        world.cluster.api("GET", path)
+    except ApiError as error:
+        return error.status == 404
+    return False
+
+
+def allow(world, *nodes: str, cordoned: bool) -> None:
+    for node in nodes:
+        world.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": cordoned}})
+
+
+def complete(job: Job) -> None:
+    job.finish(*job.pods("launcher"))
+    wait_for(lambda: job.is_("Succeeded"), "its status says so")
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["the-rest-fits", "the-rest-fits-no-more"])
+def test_quorate_and_the_operator_are_killed_after_the_first_of_three_binds(
+    world, quorate, through, operator, fits
+):
+    nodes = world.nodes(3, allocatable=ONE_POD)
+
+    def holds(method: str, path: str) -> bool:
+        return is_bind(method, path) and "/pi-worker-0/" not in path
+
+    with Recording(world.cluster.server, str(world.cluster.ca), holds=holds) as proxy:
+        through(proxy)
+        job = Job(world, "pi.yaml").create()
+        wait_for(lambda: world.bound() == 1 and proxy.held, "the next one is held up")
+        quorate.kill()
+        operator.kill()
+    assert list(world.where()) == ["pi-worker-0"]
+    free = set(nodes) - set(world.where().values())
+    if not fits:
+        allow(world, *free, cordoned=True)
+    through.again()
+    operator.start(FLAG)
+    if not fits:
+        wait_for(lambda: world.bound() == 0, "what was started is undone")
+        wait_for(lambda: len(job.pods()) == job.size, "it has all of its pods")
+        world.stays_unbound()
+        allow(world, *free, cordoned=False)
+    job.wait_running()
+    complete(job)
+
+
+def test_quorate_and_the_operator_are_killed_before_all_pods_are_made(world, quorate, operator):
+    job = Job(world, "pi.yaml")
+    world.nodes(job.size, allocatable=ONE_POD)
+    job.create()
+    wait_for(job.pods, "there is a pod")
+    operator.kill()
+    quorate.kill()
+    found = len(job.pods())
+    assert world.bound() in (0, job.size)
+    clear_lease(world, OWN)
+    quorate.start()
+    wait_for(quorate.leads, "it leads")
+    if found < job.size:
+        world.stays_unbound()
+    operator.start(FLAG)
+    job.wait_running()
+    complete(job)
+
+
+def test_a_job_that_is_suspended_leaves_nothing_and_starts_whole_when_it_is_resumed(world, api):
+    job = Job(world, "pi.yaml")
+    nodes = world.nodes(job.size, allocatable=ONE_POD)
+    job.create()
+    job.wait_running()
+    job.change(runPolicy={"suspend": True})
+    wait_for(lambda: not job.pods(), "its pods are gone")
+    wait_for(lambda: is_gone(world, world.path("podgroups", job.name, api)), "its PodGroup is gone")
+    wait_for(lambda: job.is_("Suspended"), "its status says so")
+    allow(world, *nodes[1:], cordoned=True)
+    job.change(runPolicy={"suspend": False})
+    wait_for(lambda: len(job.pods()) == job.size, "it has all of its pods")
+    world.stays_unbound()
+    allow(world, *nodes[1:], cordoned=False)
+    job.wait_running()
+    complete(job)
+
+
+def test_a_job_that_waits_is_deleted_and_the_other_one_starts(world, quorate, operator):
+    nodes = world.nodes(3, allocatable=ONE_POD)
+    allow(world, *nodes[1:], cordoned=True)
+    jobs = [Job(world, "pi.yaml", name).create() for name in ("deleted", "stays")]
+    for job in jobs:
+        wait_for(lambda job=job: len(job.pods()) == job.size, f"{job.name} has all of its pods")
+    world.stays_unbound()
+    deleted, stays = jobs
+    deleted.delete()
+    wait_for(lambda: not deleted.pods(), "its pods are gone")
+    group = world.path("podgroups", deleted.name, X_K8S)
+    wait_for(lambda: is_gone(world, group), "its PodGroup is gone")
+    wait_for(lambda: quorate.metric("quorate_gangs", state="Waiting") == 1, "one gang waits")
+    world.stays_unbound()
+    allow(world, *nodes[1:], cordoned=False)
+    stays.wait_running()
+    complete(stays)
+
+
+def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
+    job = Job(world, "pi.yaml")
+    nodes = world.nodes(job.size, allocatable=ONE_POD)
+    job.create()
+    job.wait_running()
+    first = {one["metadata"]["uid"] for one in job.pods()}
+    allow(world, *nodes[1:], cordoned=True)
+    job.delete()
+    job.create()
+    wait_for(
+        lambda: first.isdisjoint(one["metadata"]["uid"] for one in job.pods())
+        and len(job.pods()) == job.size,
+        "the second one has all of its pods",
+    )
+    world.stays_unbound()
+    allow(world, *nodes[1:], cordoned=False)
+    job.wait_running()
+    complete(job)
+
+
+def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(world, api):
+    """Its launcher's Job goes after a second; the operator keeps the rest, for cleanPodPolicy."""
+    job = Job(world, "pi.yaml")
+    job.manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "None", "ttlSecondsAfterFinished": 1}
+    world.nodes(job.size, allocatable=ONE_POD)
+    job.create()
+    job.wait_running()
+    job.finish(*job.pods("worker"))
+    job.finish(*job.pods("launcher"))
+    ended = world.wait_status("pi", api, phase={X_K8S: "Finished", VOLCANO: "Completed"}[api])
+    wait_for(lambda: job.is_("Succeeded"), "its status says so")
+    wait_for(lambda: not job.pods("launcher"), "its launcher is gone")
+    world.settle()
+    assert world.group("pi", api)["status"] == ended
+    for one in job.pods():
+        world.delete_pod(one["metadata"]["name"], wait=True)
+    world.settle()
+    assert world.group("pi", api)["status"] == ended
+
+
+def test_a_whole_group_is_put_between_our_read_and_our_write(world, quorate, through, api, mpi_operator):
+    """The operator does so with the status that it read last, and a spec that may be another."""
+    held_up = []
+
+    def holds(method: str, path: str) -> bool:
+        is_it = method == "PATCH" and "/podgroups/pi" in path
+        return is_it and bool(held_up)
+
+    world.nodes(3, allocatable=ONE_POD)
+    with Recording(world.cluster.server, str(world.cluster.ca), holds=holds) as proxy:
+        through(proxy)
+        held_up.append(True)
+        job = Job(world, "pi.yaml").create()
+        wait_for(lambda: proxy.held, "our write is held up")
+        mpi_operator.kill()
+        old = world.group("pi", api)
+        old["metadata"]["annotations"] = {"team": "a"}
+        old["spec"]["minResources"] = {"cpu": "2"}
+        group = world.path("podgroups", "pi", api)
+        written = world.cluster.api("PUT", group, old)
+        assert "phase" not in written.get("status", {})
+        proxy.release()
+        world.wait_status("pi", api, phase="Running")
+        whole = world.group("pi", api)
+        world.cluster.api("PUT", group, {**whole, "status": {"phase": "Pending"}})
+        world.wait_status("pi", api, phase="Running", running=3)
+        whole = world.group("pi", api)
+        assert whole["metadata"]["annotations"] == {"team": "a"}
+        assert whole["spec"] == old["spec"]
+        mpi_operator.start(FLAGS[api])
+        complete(job)
+        through.again()
