@@ -74,6 +74,7 @@ def _asked() -> Iterable[Right]:
     yield from (Right("get", "apps", f"{one}s") for one in ("deployment", "replicaset"))
     yield Right("get", "apps", "statefulsets")
     yield Right("get", "batch", "jobs")
+    yield Right("get", "kubeflow.org", "mpijobs")
     yield Right("create", "coordination.k8s.io", "leases", NAMESPACE)
     yield Right("get", "coordination.k8s.io", "leases", NAMESPACE, LEASE)
     yield Right("update", "coordination.k8s.io", "leases", NAMESPACE, LEASE)

@@ -3,17 +3,10 @@
 Method: the released operator, started with each documented value of its flag.
 """
 
-import itertools
-import json
-
 import pytest
 
-from tests.e2e.harness.recording_proxy import Recording, is_bind
-from tests.operators.conftest import NAMES
 from tests.operators.jobs import Job
 from tools.controlplane import ApiError
-from tools.harness.faults import clear_lease
-from tools.harness.scheduler import Quorate
 from tools.objects import VOLCANO, X_K8S, pod
 from tools.testing import wait_for
 
@@ -46,8 +39,7 @@ def complete(job: Job, api: str) -> None:
     wait_for(lambda: job.is_("Succeeded"), "its status says so")
     group = job.world.path("podgroups", job.name, api)
     wait_for(lambda: is_gone(job.world, group), "its PodGroup is gone")
-    # cleanPodPolicy: Running
-    wait_for(lambda: not job.pods("worker"), "its workers are gone")
+    wait_for(lambda: not job.pods("worker"), "its workers are gone, by cleanPodPolicy")
 
 
 def test_a_job_waits_whole_starts_whole_and_completes(world, api):

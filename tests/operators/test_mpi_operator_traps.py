@@ -75,10 +75,14 @@ def complete(job: Job) -> None:
     wait_for(lambda: job.is_("Succeeded"), "its status says so")
 
 
-@pytest.mark.parametrize("fits", [True, False], ids=["the-rest-fits", "the-rest-fits-no-more"])
-def test_quorate_and_the_operator_are_killed_after_the_first_of_three_binds(
-    world, quorate, through, operator, fits
+@pytest.mark.parametrize(
+    ("launcher", "fits"),
+    [("AtStartup", True), ("AtStartup", False), ("WaitForWorkersReady", True)],
+)
+def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
+    world, quorate, through, operator, launcher, fits
 ):
+    """Of three, or of two where the launcher is made when the workers are ready."""
     nodes = world.nodes(3, allocatable=ONE_POD)
 
     def holds(method: str, path: str) -> bool:
@@ -86,7 +90,9 @@ def test_quorate_and_the_operator_are_killed_after_the_first_of_three_binds(
 
     with Recording(world.cluster.server, str(world.cluster.ca), holds=holds) as proxy:
         through(proxy)
-        job = Job(world, "pi.yaml").create()
+        job = Job(world, "pi.yaml")
+        job.manifest["spec"]["launcherCreationPolicy"] = launcher
+        job.create()
         wait_for(lambda: world.bound() == 1 and proxy.held, "the next one is held up")
         quorate.kill()
         operator.kill()
@@ -171,8 +177,10 @@ def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
     job.delete()
     job.create()
     wait_for(
-        lambda: first.isdisjoint(one["metadata"]["uid"] for one in job.pods())
-        and len(job.pods()) == job.size,
+        lambda: (
+            first.isdisjoint(one["metadata"]["uid"] for one in job.pods())
+            and len(job.pods()) == job.size
+        ),
         "the second one has all of its pods",
     )
     world.stays_unbound()
@@ -201,7 +209,9 @@ def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(worl
     assert world.group("pi", api)["status"] == ended
 
 
-def test_a_whole_group_is_put_between_our_read_and_our_write(world, quorate, through, api, mpi_operator):
+def test_a_whole_group_is_put_between_our_read_and_our_write(
+    world, quorate, through, api, mpi_operator
+):
     """The operator does so with the status that it read last, and a spec that may be another."""
     held_up = []
 
@@ -233,3 +243,73 @@ def test_a_whole_group_is_put_between_our_read_and_our_write(world, quorate, thr
         mpi_operator.start(FLAGS[api])
         complete(job)
         through.again()
+
+
+def waits_for_workers(world) -> Job:
+    job = Job(world, "pi.yaml")
+    job.manifest["spec"]["launcherCreationPolicy"] = "WaitForWorkersReady"
+    return job
+
+
+def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quorate, api):
+    """The PodGroup counts the launcher, which is made only when all workers are ready.
+
+    Whoever leads when it comes starts it alone.
+    """
+    world.nodes(1, prefix="first-", allocatable=ONE_POD)
+    job = waits_for_workers(world).create()
+    wait_for(lambda: len(job.pods()) == 2, "it has all of its workers")
+    world.stays_unbound()
+    assert world.group("pi", api)["spec"]["minMember"] == 3
+    world.nodes(1, prefix="second-", allocatable=ONE_POD)
+    wait_for(lambda: job.pods("launcher"), "its launcher is made")
+    quorate.kill()
+    clear_lease(world, OWN)
+    quorate.start()
+    world.stays_bound(2)
+    world.nodes(1, prefix="third-", allocatable=ONE_POD)
+    job.wait_running()
+    wait_for(lambda: job.is_("Running"), "its status says so")
+    complete(job)
+
+
+@pytest.fixture
+def unreadable(cluster):
+    """Take the right to read MPIJobs from quorate; what is yielded gives it back."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/quorate"
+    rules = cluster.api("GET", path)["rules"]
+    less = [one for one in rules if one["resources"] != ["mpijobs"]]
+    assert len(less) == len(rules) - 1
+
+    def grant(these: list[dict]) -> None:
+        patch = {"rules": these}
+        cluster.api("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def is_allowed() -> bool:
+        user = f"system:serviceaccount:{OWN}:quorate"
+        asks = {"verb": "get", "group": "kubeflow.org", "resource": "mpijobs"}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": {**asks, "namespace": "default"}},
+        }
+        reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return cluster.api("POST", reviews, review)["status"]["allowed"]
+
+    grant(less)
+    wait_for(lambda: not is_allowed(), "the API server knows of it")
+    yield lambda: grant(rules)
+    grant(rules)
+
+
+def test_workers_of_a_job_that_may_not_be_read_say_so_and_start_when_it_may(
+    world, operator, unreadable
+):
+    world.nodes(3, allocatable=ONE_POD)
+    job = waits_for_workers(world).create()
+    said = world.wait_condition("grant quorate get of mpijobs in kubeflow.org")
+    assert "or set schedulingPolicy.minAvailable to the number of workers" in said
+    world.stays_unbound()
+    unreadable()
+    job.wait_running()
+    complete(job)

@@ -148,7 +148,10 @@ def test_the_viewer_reads_what_the_commands_show_and_nothing_else():
         ("batch", "jobs"),
     }
     left = {one for one in rights if (one.group, one.resource) not in seen | owners}
-    assert left == {Right("get", "coordination.k8s.io", "leases", "", LEASE)}
+    assert left == {
+        Right("get", "coordination.k8s.io", "leases", "", LEASE),
+        Right("get", "kubeflow.org", "mpijobs"),
+    }
 
 
 def one_role(name: str) -> dict:

@@ -239,6 +239,11 @@ def each_owner_is_asked_how_many_it_makes(life):
         workload = {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
         life.apply(pod_group(name, 4), workload)
         life.wait_condition(f"{kind} {name} makes 2", f"app={name}")
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "mpi", "uid": "mpi"}
+    made_by = {"ownerReferences": [{**owner, "controller": True}]}
+    worker = gang_pods("mpi", 1, scheduler=NAMESPACE, metadata=made_by)
+    life.apply(pod_group("mpi", 2), *worker)
+    life.wait_condition("1 of 2 members exist", "gang=mpi")
 
 
 def events_of_a_job_say_what_refuses_its_pods(life):

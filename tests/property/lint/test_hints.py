@@ -12,7 +12,7 @@ from quorate.lint.rules import NAMES
 from tests.property.lint.following import followed
 from tests.property.seeds import SEED, times
 from tests.unit.lint.cases import CASES
-from tests.unit.lint.operators import job_set, mpi, training, volcano
+from tests.unit.lint.operators import job_set, training, volcano
 from tests.unit.lint.world import (
     MIN_LABEL,
     X_LABEL,
@@ -27,7 +27,6 @@ from tests.unit.lint.world import (
 )
 
 IN_ORDER = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
-WAITS = {"launcherCreationPolicy": "WaitForWorkersReady"}
 WORKERS = job_set({X_LABEL: "g"})
 del WORKERS["spec"]["replicatedJobs"][0]
 HANDMADE = {
@@ -40,8 +39,6 @@ HANDMADE = {
     "two Jobs of too few": [job(2, labels=labelled("9")), job(3, "k", labels=labelled("9"))],
     "no gang": [job(4, labels={})],
     "a JobSet of no gang": [job_set()],
-    "an MPIJob whose launcher waits": [mpi({}, **WAITS)],
-    "the same, with min": [mpi({"minAvailable": 5}, **WAITS)],
     "a PyTorchJob of too few": [training(policy={"minAvailable": 5})],
     "a Volcano job of too few": [volcano(5, 4)],
     "a StatefulSet in order, of too few": [group(5), stateful_set(3)],

@@ -374,6 +374,8 @@ class ClusterState:
         owner = change.namespace, change.owner
         self.touched |= self.reservations.note_owner_replicas(*owner, change.replicas)
         gangs = self.owners.note(*owner, OwnerFacts.of(change))
+        for key in gangs:
+            self.gangs[key].runs.note_first(change.owner, change.first)
         self.touched.update(key for key in gangs if self.gangs[key].has_undecided)
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:

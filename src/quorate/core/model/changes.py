@@ -122,6 +122,8 @@ class OwnerChanged(Change, frozen=True):
     ``meant`` is the gang that it names where its pods' template should, ``remedy`` what to write.
     ``completions`` are a Job's, more than which it never makes. ``refused`` are the API server's
     words when it has refused a pod of this owner, "" if none is missing or it has said nothing.
+    ``first`` is how many pods it makes where one more of their gang is made when these are ready,
+    as an MPIJob's launcher may be, else 0; None: it may not be read.
     """
 
     namespace: str
@@ -133,6 +135,7 @@ class OwnerChanged(Change, frozen=True):
     brake: Brake = Brake.NONE
     completions: int | None = None
     refused: str = ""
+    first: int | None = 0
 
 
 class ObjectChanged(Change, frozen=True):

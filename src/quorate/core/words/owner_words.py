@@ -59,8 +59,18 @@ def makers_of(gang: GangEntry, owners: Owners) -> list[Maker]:
     return [Maker(one, owners.known.get((namespace, one)) if one else None) for one in gang.owners]
 
 
-def maker_words(makers: Iterable[Maker]) -> list[str]:
-    """Say what each owner makes, or what keeps it from that; nothing if one of them is unknown."""
+def maker_words(makers: Sequence[Maker]) -> list[str]:
+    """Say what each owner makes, or what keeps it from that; nothing if one of them is unknown.
+
+    What quorate would have to know of one and may not read is said with its remedy.
+    """
+    for owner, facts in makers:
+        if owner is not None and facts is not None and facts.first is None:
+            return [
+                f"{owner.title} may make its launcher only when its workers are ready, which may "
+                "not be read: grant quorate get of mpijobs in kubeflow.org, or set "
+                "schedulingPolicy.minAvailable to the number of workers"
+            ]
     known = _known(makers)
     parts = [one.words for one in known[: policy.OWNERS_NAMED_MAX]]
     if more := known[policy.OWNERS_NAMED_MAX :]:

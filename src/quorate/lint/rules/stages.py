@@ -7,8 +7,6 @@ from quorate.lint.objects import KubeObject, mapping, value_at
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.tree import Path
 
-_WAITS_FOR_WORKERS = "WaitForWorkersReady"
-
 
 def made_together(gang: Gang) -> int | None:
     """Return how many pods of a gang are made though none of them runs; None: that is unknown."""
@@ -31,10 +29,11 @@ def is_in_order(source: PodSource) -> bool:
 
 
 def waits(one: KubeObject) -> Path:
-    """Return the field by which an object makes some pods later; empty if it does not."""
+    """Return the field by which an object makes some pods later; empty if it does not.
+
+    Not of an MPIJob: its workers start without a launcher that waits for them (ADR 33).
+    """
     spec = one.spec()
-    if one.kind == "MPIJob" and spec.get("launcherCreationPolicy") == _WAITS_FOR_WORKERS:
-        return "spec", "launcherCreationPolicy"
     if one.kind == "JobSet":
         if mapping(spec.get("startupPolicy")).get("startupPolicyOrder") == "InOrder":
             return "spec", "startupPolicy", "startupPolicyOrder"

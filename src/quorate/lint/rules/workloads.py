@@ -114,7 +114,7 @@ def _tasks(promise: Promise) -> Iterator[Finding]:
 def made_later(manifests: Manifests) -> Iterator[Finding]:
     """A gang with members that are made when the others run, which wait for them.
 
-    The launcher of an MPIJob, and the later jobs of a JobSet.
+    The later jobs of a JobSet.
     """
     for gang in manifests.gangs:
         least = gang.min_count

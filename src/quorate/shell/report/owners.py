@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
+from http import HTTPStatus
 
 import msgspec
 
@@ -28,7 +29,7 @@ from quorate.shell.process.clock import Clock
 from quorate.shell.process.contained import Note
 
 _ASK_AGAIN_S = 1.0
-_FINAL = frozenset({403, 404})
+_FINAL = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 """HTTP statuses that another request would not change."""
 _ASKING_MAX = 500
 """How many requests are under way at a time. Beyond that the caller asks again later."""
@@ -42,12 +43,18 @@ _REFUSAL_CHARS_MAX = 300
 _REFUSED = "forbidden: "
 """What comes before it names a pod that never was, by another name each time."""
 
+_MPI_JOB = "MPIJob"
 _PLURALS = {
     ("apps", "Deployment"): "deployments",
     ("apps", "StatefulSet"): "statefulsets",
     ("apps", "ReplicaSet"): "replicasets",
     ("batch", "Job"): "jobs",
+    ("kubeflow.org", _MPI_JOB): "mpijobs",
 }
+
+
+class _Replicas(msgspec.Struct):
+    replicas: int | None = None
 
 
 class Spec(msgspec.Struct, rename="camel"):
@@ -58,6 +65,8 @@ class Spec(msgspec.Struct, rename="camel"):
     completions: int | None = None
     suspend: bool | None = None
     pod_management_policy: str | None = None
+    launcher_creation_policy: str | None = None
+    mpi_replica_specs: dict[str, _Replicas] | None = None
 
 
 class _Status(msgspec.Struct):
@@ -133,8 +142,10 @@ async def found_out(
     try:
         found = _DECODER.decode(await client.get(path))
     except (ApiError, msgspec.DecodeError) as error:
-        may_pass = isinstance(error, ApiError) and error.status not in _FINAL
-        return OwnerChanged(namespace, owner, None, None if may_pass else "")
+        status = error.status if isinstance(error, ApiError) else HTTPStatus.NOT_FOUND
+        first = None if owner.kind == _MPI_JOB and status == HTTPStatus.FORBIDDEN else 0
+        cron_job = "" if status in _FINAL else None
+        return OwnerChanged(namespace, owner, None, cron_job, first=first)
     return await change_of(client, namespace, owner, found, refusals, why=why)
 
 
@@ -162,6 +173,7 @@ async def change_of(
         remedy=astray.remedy if astray else "",
         brake=brake,
         completions=found.spec.completions,
+        first=_first(owner, found.spec),
     )
     refusals = refusals or Refusals(client)
     if brake is not Brake.NONE or not _lacks_pods(change, found.status):
@@ -176,15 +188,26 @@ async def change_of(
     return msgspec.structs.replace(change, refused=plain(words or before, _REFUSAL_CHARS_MAX))
 
 
-def _makes(owner: Owner, spec: Spec) -> int:
-    """Return how many pods an owner makes at a time.
+def _makes(owner: Owner, spec: Spec) -> int | None:
+    """Return how many pods an owner makes at a time; None: that does not say what its gang gets.
 
-    A Job makes ``parallelism`` pods, and never more than ``completions``; both default to 1.
+    A Job makes ``parallelism`` pods, and never more than ``completions``; both default to 1. Of an
+    MPIJob's gang a Job makes the launcher.
     """
+    if owner.kind == _MPI_JOB:
+        return None
     if owner.kind != "Job":
         return 1 if spec.replicas is None else spec.replicas
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     return parallelism if spec.completions is None else min(parallelism, spec.completions)
+
+
+def _first(owner: Owner, spec: Spec) -> int:
+    """Return how many workers an MPIJob makes if its launcher is made when they are ready, or 0."""
+    if owner.kind != _MPI_JOB or spec.launcher_creation_policy != "WaitForWorkersReady":
+        return 0
+    workers = (spec.mpi_replica_specs or {}).get("Worker")
+    return (workers and workers.replicas) or 0
 
 
 def _brake(owner: Owner, spec: Spec) -> Brake:

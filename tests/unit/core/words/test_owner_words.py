@@ -14,7 +14,7 @@ from quorate.core.model.reasons import Reason
 from tests.unit.core.world import World, key
 
 WEB, SET = Owner("apps/v1", "Deployment", "web"), Owner("apps/v1", "StatefulSet", "ring")
-JOB = Owner("batch/v1", "Job", "train")
+JOB, MPI = Owner("batch/v1", "Job", "train"), Owner("kubeflow.org/v2beta1", "MPIJob", "pi")
 
 
 class Case(NamedTuple):
@@ -30,6 +30,11 @@ def owned(w, owner, replicas, min_count=4, pods=2, **found):
     w.gang("job", min_count, pods=pods, owner=owner)
     if replicas is not None:
         w.observe(OwnerChanged("team", owner, replicas, **found))
+
+
+def unreadable(w):
+    owned(w, MPI, None, min_count=3)
+    w.observe(OwnerChanged("team", MPI, None, first=None))
 
 
 def of_several(w, *makes, min_count=6, **found):
@@ -56,6 +61,14 @@ CASES = {
         "2 of 4 members exist; Deployment web makes 4",
         "wait for Deployment web to make the others; kubectl -n team describe deployment web says "
         "what keeps it from that",
+    ),
+    "an MPIJob that may not be read": Case(
+        unreadable,
+        Reason.NOT_ENOUGH_MEMBERS,
+        "2 of 3 members exist; MPIJob pi may make its launcher only when its workers are ready, "
+        "which may not be read: grant quorate get of mpijobs in kubeflow.org, or set "
+        "schedulingPolicy.minAvailable to the number of workers",
+        "MPIJob pi has to make the others",
     ),
     "the API server refuses the others": Case(
         lambda w: owned(w, JOB, 4, completions=4, refused="exceeded quota: team-cpu, ..."),

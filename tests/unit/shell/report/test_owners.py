@@ -21,6 +21,7 @@ from tests.unit.shell.scripted_server import (
 
 JOB, SET = Owner("batch/v1", "Job", "alpha"), Owner("apps/v1", "StatefulSet", "ring")
 WEB = Owner("apps/v1", "Deployment", "web")
+MPI_JOB = Owner("kubeflow.org/v2beta1", "MPIJob", "alpha")
 QUOTA = "exceeded quota: team-cpu, requested: requests.cpu=1, used: requests.cpu=4"
 FORBIDDEN = f'Error creating: pods "alpha-x8zk2" is forbidden: {QUOTA}'
 ALLOWS_ONE = [{"type": "ReplicaFailure", "status": "True", "message": FORBIDDEN}]
@@ -85,6 +86,38 @@ async def test_what_an_owner_says_of_itself_costs_one_request(owner, spec, statu
     replicas, brake, completions = says
     assert found == OwnerChanged("n", owner, replicas, brake=brake, completions=completions)
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "first"),
+    [
+        ({"launcherCreationPolicy": "WaitForWorkersReady"}, 8),
+        ({"launcherCreationPolicy": "AtStartup"}, 0),
+        ({}, 0),
+        ({"launcherCreationPolicy": "WaitForWorkersReady", "mpiReplicaSpecs": {}}, 0),
+    ],
+)
+async def test_an_mpi_job_says_whether_its_launcher_waits_for_its_workers(spec, first):
+    replicas = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 8, "template": {}}}
+    found, [request] = await asked(MPI_JOB, workload({"mpiReplicaSpecs": replicas, **spec}))
+    assert found == OwnerChanged("n", MPI_JOB, None, first=first)
+    assert request.path == "/apis/kubeflow.org/v2beta1/namespaces/n/mpijobs/alpha"
+
+
+@pytest.mark.parametrize(
+    ("owner", "status", "cron_job", "first"),
+    [
+        (MPI_JOB, 403, "", None),
+        (MPI_JOB, 404, "", 0),
+        (MPI_JOB, 503, None, 0),
+        (JOB, 403, "", 0),
+    ],
+)
+async def test_an_mpi_job_that_may_not_be_read_is_told_from_one_that_is_not_there(
+    owner, status, cron_job, first
+):
+    found, _ = await asked(owner, refusal(status, "so"))
+    assert found == OwnerChanged("n", owner, None, cron_job, first=first)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ class GangEntry:
     def min_count(self) -> int:
         """Min: how many members must be able to start, besides those that have done their work."""
         stated, done = self.stated_min, self.runs.done
+        if self.runs.first is not None:
+            stated = self.runs.least_before_last(stated)
         return max(min(1, stated), stated - done) if done else stated
 
     @property

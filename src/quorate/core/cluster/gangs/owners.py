@@ -31,6 +31,7 @@ class OwnerFacts(NamedTuple):
     brake: Brake = Brake.NONE
     completions: int | None = None
     refused: str = ""
+    first: int | None = 0
 
     @classmethod
     def of(cls, change: OwnerChanged) -> OwnerFacts:
@@ -109,6 +110,8 @@ class Owners:
             return
         place = gang.key.namespace, owner
         gangs = self._gangs.setdefault(place, {})
+        if gang.key not in gangs and place in self.known:
+            gang.runs.note_first(owner, self.known[place].first)
         gangs[gang.key] = gangs.get(gang.key, 0) + times
         if not gangs[gang.key]:
             del gangs[gang.key]
@@ -122,6 +125,8 @@ class Owners:
         """
         if gang is not None and owner is not None:
             place = gang.key.namespace, owner
+            if gang.key not in self._gangs.get(place, ()):
+                gang.runs.note_first(owner, 0)
             if place not in self._gangs:
                 self.known.pop(place, None)
                 self.unread.pop(place, None)

@@ -28,11 +28,13 @@ _CURRENT = EXISTING | {Where.GATED, Where.INVALID}
 class Runs:
     """Counts of the members of one gang by run; those without a controller are of the run ""."""
 
-    __slots__ = ("_current", "_jobs", "_next", "_past", "_placed", "_succeeded", "owners")
+    __slots__ = ("_current", "_jobs", "_next", "_past", "_placed", "_succeeded", "first", "owners")
 
     def __init__(self) -> None:
         self.owners: Counter[Owner | None] = Counter()
         """Who makes the members, wherever these are."""
+        self.first: tuple[Owner, int] | None = None
+        """Who makes so many members before one more is made; see ``least_before_last``."""
         self._current: Counter[str] = Counter()
         self._placed: Counter[str] = Counter()
         self._next: Counter[str] = Counter()
@@ -72,6 +74,25 @@ class Runs:
         """All counts, to compare them with those of a recount."""
         in_life = self._current, self._placed, self._next, self._jobs
         return *in_life, self._past, self._succeeded, self.owners
+
+    # What comes last
+
+    def note_first(self, owner: Owner, first: int | None) -> None:
+        """Note how many members an owner makes before one more is made, if it does so."""
+        if first:
+            self.first = owner, first
+        elif self.first is not None and self.first[0] == owner:
+            self.first = None
+
+    def least_before_last(self, least: int) -> int:
+        """Return min until the member exists that is made only when all others are ready.
+
+        It would be waited for by those that it waits for. It has another owner: an MPIJob's workers
+        are its own pods, its launcher is a Job's. Of others min is as it is.
+        """
+        if self.first is None or self.owners.keys() != {self.first[0]}:
+            return least
+        return min(least, max(self.first[1], least - 1))
 
     # What is done
 
@@ -161,6 +182,9 @@ class _NoRuns(Runs):
 
     def take_waiting(self, entries: Iterable[PodRecord[Any]]) -> None:
         """Count nothing."""
+
+    def note_first(self, owner: Owner, first: int | None) -> None:
+        """Note nothing."""
 
 
 NO_RUNS = _NoRuns()
