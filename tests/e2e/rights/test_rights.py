@@ -239,10 +239,12 @@ def each_owner_is_asked_how_many_it_makes(life):
         workload = {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
         life.apply(pod_group(name, 4), workload)
         life.wait_condition(f"{kind} {name} makes 2", f"app={name}")
-    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "mpi", "uid": "mpi"}
-    made_by = {"ownerReferences": [{**owner, "controller": True}]}
-    worker = gang_pods("mpi", 1, scheduler=NAMESPACE, metadata=made_by)
-    life.apply(pod_group("mpi", 2), *worker)
+    life.apply(pod_group("mpi", 2))
+    # A uid that is somebody's, or the pod would be collected as garbage.
+    owner = {"name": "mpi", "uid": life.group("mpi")["metadata"]["uid"], "controller": True}
+    made_by = [{"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", **owner}]
+    metadata = {"ownerReferences": made_by}
+    life.create_pods(gang_pods("mpi", 1, scheduler=NAMESPACE, metadata=metadata))
     life.wait_condition("1 of 2 members exist", "gang=mpi")
 
 
