@@ -254,7 +254,7 @@ def waits_for_workers(world) -> Job:
 def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quorate, api):
     """The PodGroup counts the launcher, which is made only when all workers are ready.
 
-    Whoever leads when it comes starts it alone.
+    Whoever leads when it comes starts it alone, and has the same to say of the gang.
     """
     world.nodes(1, prefix="first-", allocatable=ONE_POD)
     job = waits_for_workers(world).create()
@@ -263,10 +263,14 @@ def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quora
     assert world.group("pi", api)["spec"]["minMember"] == 3
     world.nodes(1, prefix="second-", allocatable=ONE_POD)
     wait_for(lambda: job.pods("launcher"), "its launcher is made")
+    world.stays_bound(2)
+    waits = {X_K8S: "Scheduling", VOLCANO: "Unknown"}[api]
+    world.wait_status("pi", api, phase=waits, running=2)
     quorate.kill()
     clear_lease(world, OWN)
     quorate.start()
     world.stays_bound(2)
+    world.wait_status("pi", api, phase=waits, running=2)
     world.nodes(1, prefix="third-", allocatable=ONE_POD)
     job.wait_running()
     wait_for(lambda: job.is_("Running"), "its status says so")

@@ -93,7 +93,7 @@ class GangEntry:
         """Min: how many members must be able to start, besides those that have done their work."""
         stated, done = self.stated_min, self.runs.done
         if self.runs.first is not None:
-            stated = self.runs.least_before_last(stated)
+            stated -= self.runs.comes_last(stated)
         return max(min(1, stated), stated - done) if done else stated
 
     @property

@@ -34,7 +34,7 @@ class Runs:
         self.owners: Counter[Owner | None] = Counter()
         """Who makes the members, wherever these are."""
         self.first: tuple[Owner, int] | None = None
-        """Who makes so many members before one more is made; see ``least_before_last``."""
+        """Who makes so many members before one more is made; see ``comes_last``."""
         self._current: Counter[str] = Counter()
         self._placed: Counter[str] = Counter()
         self._next: Counter[str] = Counter()
@@ -84,15 +84,15 @@ class Runs:
         elif self.first is not None and self.first[0] == owner:
             self.first = None
 
-    def least_before_last(self, least: int) -> int:
-        """Return min until the member exists that is made only when all others are ready.
+    def comes_last(self, least: int) -> int:
+        """Return how many of min are made only when all others are ready: 1 until it is, else 0.
 
-        It would be waited for by those that it waits for. It has another owner: an MPIJob's workers
-        are its own pods, its launcher is a Job's. Of others min is as it is.
+        Those that it waits for must not wait for it. It has another owner: an MPIJob's workers are
+        its own pods, its launcher is a Job's.
         """
         if self.first is None or self.owners.keys() != {self.first[0]}:
-            return least
-        return min(least, max(self.first[1], least - 1))
+            return 0
+        return 1 if least > self.first[1] else 0
 
     # What is done
 
