@@ -33,6 +33,13 @@ def is_gone(world, path: str) -> bool:
     return False
 
 
+def is_left_alone(world, api: str) -> bool:
+    """Whether its PodGroup stays as it is until quorate has decided about all there is."""
+    before = world.group("pi", api)
+    world.settle()
+    return world.group("pi", api) == before
+
+
 def complete(job: Job, api: str) -> None:
     """End the launcher's pod, as the program's end would; all is cleaned up then."""
     job.finish(*job.pods("launcher"))
@@ -54,6 +61,7 @@ def test_a_job_waits_whole_starts_whole_and_completes(world, api):
     world.nodes(2, prefix="second-", allocatable=ONE_POD)
     job.wait_running()
     wait_for(lambda: job.is_("Running"), "its status says so")
+    wait_for(lambda: is_left_alone(world, api), "nobody writes its PodGroup any more")
     complete(job, api)
 
 

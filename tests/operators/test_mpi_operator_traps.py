@@ -3,12 +3,16 @@
 Method: the released operator; crashes and lost races at moments that a proxy holds still.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording, is_bind
 from tests.operators.jobs import Job
 from tools.controlplane import ApiError
 from tools.harness.faults import clear_lease
+from tools.harness.scheduler import Quorate
+from tools.harness.world import World
 from tools.objects import VOLCANO, X_K8S
 from tools.testing import wait_for
 
@@ -31,30 +35,40 @@ def operator(mpi_operator):
     return mpi_operator
 
 
+class Route:
+    """How quorate reaches the API server: where that changes it is killed and started anew."""
+
+    def __init__(self, world: World, quorate: Quorate) -> None:
+        self._world = world
+        self._quorate = quorate
+        self._direct = quorate.kubeconfig.read_text()
+        self.is_direct = True
+
+    def through(self, proxy: Recording) -> None:
+        self._quorate.kill()
+        self._quorate.go_through(proxy.url)
+        self.is_direct = False
+        self.restart()
+
+    def directly(self) -> None:
+        self._quorate.kill()
+        self._quorate.kubeconfig.write_text(self._direct)
+        self.is_direct = True
+        self.restart()
+
+    def restart(self) -> None:
+        """Start it again after it was killed."""
+        clear_lease(self._world, OWN)
+        self._quorate.start()
+        wait_for(self._quorate.leads, "it leads")
+
+
 @pytest.fixture
-def through(quorate, world):
-    """Start quorate anew, through a proxy of the test; at the end without it again."""
-    direct = quorate.kubeconfig.read_text()
-
-    def start(proxy: Recording) -> None:
-        quorate.kill()
-        clear_lease(world, OWN)
-        quorate.go_through(proxy.url)
-        quorate.start()
-        wait_for(quorate.leads, "it leads")
-
-    def again() -> None:
-        if quorate.process.poll() is None:
-            quorate.kill()
-        clear_lease(world, OWN)
-        quorate.kubeconfig.write_text(direct)
-        quorate.start()
-        wait_for(quorate.leads, "it leads")
-
-    start.again = again
-    yield start
-    if quorate.kubeconfig.read_text() != direct:
-        again()
+def route(quorate, world) -> Iterator[Route]:
+    made = Route(world, quorate)
+    yield made
+    if not made.is_direct:
+        made.directly()
 
 
 def is_gone(world, path: str) -> bool:
@@ -80,7 +94,7 @@ def complete(job: Job) -> None:
     [("AtStartup", True), ("AtStartup", False), ("WaitForWorkersReady", True)],
 )
 def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
-    world, quorate, through, operator, launcher, fits
+    world, quorate, route, operator, launcher, fits
 ):
     """Of three, or of two where the launcher is made when the workers are ready."""
     nodes = world.nodes(3, allocatable=ONE_POD)
@@ -89,7 +103,7 @@ def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
         return is_bind(method, path) and "/pi-worker-0/" not in path
 
     with Recording(world.cluster.server, str(world.cluster.ca), holds=holds) as proxy:
-        through(proxy)
+        route.through(proxy)
         job = Job(world, "pi.yaml")
         job.manifest["spec"]["launcherCreationPolicy"] = launcher
         job.create()
@@ -100,7 +114,7 @@ def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
     free = set(nodes) - set(world.where().values())
     if not fits:
         allow(world, *free, cordoned=True)
-    through.again()
+    route.directly()
     operator.start(FLAG)
     if not fits:
         wait_for(lambda: world.bound() == 0, "what was started is undone")
@@ -111,20 +125,18 @@ def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
     complete(job)
 
 
-def test_quorate_and_the_operator_are_killed_before_all_pods_are_made(world, quorate, operator):
+def test_quorate_and_the_operator_are_killed_before_all_pods_are_made(
+    world, quorate, route, operator
+):
     job = Job(world, "pi.yaml")
     world.nodes(job.size, allocatable=ONE_POD)
     job.create()
     wait_for(job.pods, "there is a pod")
     operator.kill()
     quorate.kill()
-    found = len(job.pods())
+    route.restart()
+    world.settle()
     assert world.bound() in (0, job.size)
-    clear_lease(world, OWN)
-    quorate.start()
-    wait_for(quorate.leads, "it leads")
-    if found < job.size:
-        world.stays_unbound()
     operator.start(FLAG)
     job.wait_running()
     complete(job)
@@ -210,7 +222,7 @@ def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(worl
 
 
 def test_a_whole_group_is_put_between_our_read_and_our_write(
-    world, quorate, through, api, mpi_operator
+    world, quorate, route, api, mpi_operator
 ):
     """The operator does so with the status that it read last, and a spec that may be another."""
     held_up = []
@@ -221,7 +233,7 @@ def test_a_whole_group_is_put_between_our_read_and_our_write(
 
     world.nodes(3, allocatable=ONE_POD)
     with Recording(world.cluster.server, str(world.cluster.ca), holds=holds) as proxy:
-        through(proxy)
+        route.through(proxy)
         held_up.append(True)
         job = Job(world, "pi.yaml").create()
         wait_for(lambda: proxy.held, "our write is held up")
@@ -242,7 +254,7 @@ def test_a_whole_group_is_put_between_our_read_and_our_write(
         assert whole["spec"] == old["spec"]
         mpi_operator.start(FLAGS[api])
         complete(job)
-        through.again()
+        route.directly()
 
 
 def waits_for_workers(world) -> Job:
@@ -251,7 +263,7 @@ def waits_for_workers(world) -> Job:
     return job
 
 
-def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quorate, api):
+def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quorate, route, api):
     """The PodGroup counts the launcher, which is made only when all workers are ready.
 
     Whoever leads when it comes starts it alone, and has the same to say of the gang.
@@ -267,8 +279,7 @@ def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quora
     waits = {X_K8S: "Scheduling", VOLCANO: "Unknown"}[api]
     world.wait_status("pi", api, phase=waits, running=2)
     quorate.kill()
-    clear_lease(world, OWN)
-    quorate.start()
+    route.restart()
     world.stays_bound(2)
     world.wait_status("pi", api, phase=waits, running=2)
     world.nodes(1, prefix="third-", allocatable=ONE_POD)

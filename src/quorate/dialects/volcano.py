@@ -226,9 +226,14 @@ def _conditions(
 def _put(
     found: list[fields.JsonObject], kind: str, state: str, reason: str, message: str, now_s: float
 ) -> list[fields.JsonObject]:
-    return conditions.put(
+    put = conditions.put(
         found, kind, state, now_s, reason=reason, message=message, transitionID=_TRANSITION_ID
     )
+    # Its clients put the whole object back without what is empty: that must not look different.
+    return [
+        {key: it for key, it in one.items() if it != ""} if one.get("type") == kind else one
+        for one in put
+    ]
 
 
 def _likeness(key: str) -> int:

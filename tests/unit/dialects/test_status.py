@@ -210,6 +210,18 @@ def test_volcano_phases(counts, reason, state, phase):
     assert written("volcano", seen, {"phase": "Pending"})["phase"] == phase
 
 
+@pytest.mark.parametrize("counts", [dict(bound=4, running=4), dict(waiting=4)])
+def test_what_a_volcano_client_puts_back_without_empty_fields_is_not_written_again(counts):
+    """The MPI operator and quorate wrote in turns for ever, five times a second."""
+    status: dict = {}
+    for members in (dict(waiting=4), counts):
+        reason = Reason.NOT_ENOUGH_ROOM if "waiting" in members else Reason.NONE
+        seen = view("volcano", reason=reason, needed=4, total=4, **members)
+        status |= written("volcano", seen, status) or {}
+    put = [{key: it for key, it in one.items() if it} for one in status["conditions"]]
+    assert written("volcano", seen, status | {"conditions": put}) is None
+
+
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_what_volcano_calls_completed_stays_so_while_its_pods_are_cleaned_up(left):
     """It went back to Inqueue, with a condition that its pods cannot be scheduled."""
