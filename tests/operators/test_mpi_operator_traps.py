@@ -201,6 +201,11 @@ def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
     complete(job)
 
 
+def said(status: dict) -> dict:
+    """Return a status as Volcano's clients put it back: without zeros."""
+    return {key: it for key, it in status.items() if it}
+
+
 def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(world, api):
     """Its launcher's Job goes after a second; the operator keeps the rest, for cleanPodPolicy."""
     job = Job(world, "pi.yaml")
@@ -214,11 +219,11 @@ def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(worl
     wait_for(lambda: job.is_("Succeeded"), "its status says so")
     wait_for(lambda: not job.pods("launcher"), "its launcher is gone")
     world.settle()
-    assert world.group("pi", api)["status"] == ended
+    assert said(world.group("pi", api)["status"]) == said(ended)
     for one in job.pods():
         world.delete_pod(one["metadata"]["name"], wait=True)
     world.settle()
-    assert world.group("pi", api)["status"] == ended
+    assert said(world.group("pi", api)["status"]) == said(ended)
 
 
 def test_a_whole_group_is_put_between_our_read_and_our_write(
