@@ -72,9 +72,14 @@ def _decode(raw: bytes) -> GangSpec:
             warning="; ".join(said for said in (_of_topology(spec), of_tasks) if said),
             min_by_task=by_task,
             priority_class=_name(spec, "priorityClassName"),
+            admitted=_is_admitted(whole.get("status")),
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))
+
+
+def _is_admitted(status: object) -> bool:
+    return isinstance(status, dict) and fields.text(status, "phase") not in ("", "Pending")
 
 
 def _name(spec: fields.JsonObject, field: str) -> str:

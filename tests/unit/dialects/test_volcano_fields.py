@@ -127,3 +127,20 @@ def test_resources_of_min_resources_are_bounded(names, is_usable, monkeypatch):
     decoded = spec_of(minMember=1, minResources=wanted | {"requests.cpu": 1, "count/pods": 2})
     assert (decoded.defect == "") is is_usable
     assert is_usable or "spec.minResources: 4 resources are too many" in decoded.defect
+
+
+@pytest.mark.parametrize(
+    ("status", "admitted"),
+    [
+        ({"phase": "Inqueue"}, True),
+        ({"phase": "Completed"}, True),
+        ({"phase": "Pending"}, False),
+        ({}, False),
+        ({"phase": 3}, False),
+        ("none", False),
+    ],
+)
+def test_a_phase_beyond_pending_says_that_the_group_was_admitted(status, admitted):
+    metadata = {"namespace": "n", "name": "g", "uid": "u"}
+    raw = json.dumps({"metadata": metadata, "spec": {"minMember": 1}, "status": status}).encode()
+    assert volcano.DIALECT.object.decode(raw).admitted is admitted

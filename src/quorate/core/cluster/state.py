@@ -373,10 +373,9 @@ class ClusterState:
         """Note how many pods an owner makes, what keeps it from more, and who made it."""
         owner = change.namespace, change.owner
         self.touched |= self.reservations.note_owner_replicas(*owner, change.replicas)
-        gangs = self.owners.note(*owner, OwnerFacts.of(change))
-        for key in gangs:
+        for key in self.owners.note(*owner, OwnerFacts.of(change)):
             self.gangs[key].runs.note_first(change.owner, change.first)
-        self.touched.update(key for key in gangs if self.gangs[key].has_undecided)
+            self.touched.update((key,) if self.gangs[key].has_undecided else ())
 
     def note_defect(self, kind: str, namespace: str, name: str, defect: str = "") -> None:
         """Note why an object cannot be read, or ("") that it can."""

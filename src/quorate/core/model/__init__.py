@@ -271,6 +271,7 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     ``min_by_task`` is how many members of each task (``Membership.task``) must be able to start,
     each at least 1, sorted by name; they are part of ``min_count``, and sum up to no more.
     ``priority_class`` is the PriorityClass that the object names, which its members should have.
+    ``admitted`` is whether its status tells clients that wait for that to make its pods.
     """
 
     key: GangKey
@@ -286,3 +287,4 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     warning: str = ""
     min_by_task: tuple[tuple[str, int], ...] = ()
     priority_class: str = ""
+    admitted: bool = False

@@ -238,8 +238,8 @@ class Explainer:
         """Whether only room for minResources is asked for next: by pods, or before the first."""
         if reason is Reason.NONE:
             return bool(gang.waits) and not gang.started
-        is_awaited = gang.min_count > 0 and bool(self.awaited_under(gang))
-        return reason is Reason.NOT_ENOUGH_MEMBERS and is_awaited
+        is_asked = gang.spec is not None and not gang.spec.admitted and gang.min_count > 0
+        return reason is Reason.NOT_ENOUGH_MEMBERS and is_asked and bool(self.awaited_under(gang))
 
     def _shortage(self, gang: GangEntry) -> dict[str, Short]:
         return shortage(gang, self._room_for(gang)[0], self._cluster.resources)

@@ -259,3 +259,11 @@ def test_where_clients_wait_for_nobody_or_there_is_room_members_are_missing():
         w.gang("no-min", 0, 0, gang_spec=asks(cpu=9), dialect=VOLCANO),
     ):
         assert w.why(gang).reason is Reason.NOT_ENOUGH_MEMBERS
+
+
+def test_of_a_gang_that_was_admitted_or_has_ended_room_is_asked_no_more():
+    """Its clients make pods now, or have cleaned them up."""
+    w = world(4)
+    more = {**asks(**{GPU: 1}), "admitted": True}
+    gang = w.gang("job", 2, 0, gang_spec=more, dialect=VOLCANO)
+    assert w.why(gang).reason is Reason.NOT_ENOUGH_MEMBERS
