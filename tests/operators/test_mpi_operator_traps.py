@@ -207,9 +207,12 @@ def said(status: dict) -> dict:
 
 
 def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(world, api):
-    """Its launcher's Job goes after a second; the operator keeps the rest, for cleanPodPolicy."""
+    """Its launcher's Job goes after its time; the operator keeps the rest, for cleanPodPolicy.
+
+    The time is over when the operator has seen the end: it would run a job anew that goes before.
+    """
     job = Job(world, "pi.yaml")
-    job.manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "None", "ttlSecondsAfterFinished": 1}
+    job.manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "None", "ttlSecondsAfterFinished": 900}
     world.nodes(job.size, allocatable=ONE_POD)
     job.create()
     job.wait_running()
@@ -217,6 +220,8 @@ def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(worl
     job.finish(*job.pods("launcher"))
     ended = world.wait_status("pi", api, phase={X_K8S: "Finished", VOLCANO: "Completed"}[api])
     wait_for(lambda: job.is_("Succeeded"), "its status says so")
+    launcher = world.path("jobs", "pi-launcher", "batch/v1")
+    world.patch(launcher, {"spec": {"ttlSecondsAfterFinished": 0}})
     wait_for(lambda: not job.pods("launcher"), "its launcher is gone")
     world.settle()
     assert said(world.group("pi", api)["status"]) == said(ended)
