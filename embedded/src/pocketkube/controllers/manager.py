@@ -101,7 +101,8 @@ class Manager:
                 await asyncio.sleep(0)
                 continue
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), delay_s)
+                async with asyncio.timeout(delay_s):
+                    await self._woken.wait()
 
     def _begin(self, item: Item) -> None:
         if item in self._active:

@@ -85,7 +85,8 @@ class Watch:
             self._news.clear()
             wait_s = min(end_s, bookmark_s if self._bookmarks else end_s) - now_s
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._news.wait()
 
     def end(self) -> None:
         """End the stream after what is still to be written."""

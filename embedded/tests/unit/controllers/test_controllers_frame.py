@@ -181,3 +181,21 @@ def test_pods_that_finish_are_found_in_the_order_of_their_end():
         world.set_phase(name, "Succeeded")
     finished = [key[1] for key in world.manager.pods.finished]
     assert finished == [names[2], names[0], names[1]]
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_run_ends_when_it_is_cancelled_as_something_happens(turns):
+    """It went on, and the cluster never came to its end."""
+    world = World()
+    _with(world).enqueue("later", 60.0)  # it waits so long
+    world.settle()
+    running = asyncio.create_task(world.manager.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    world.namespace("other")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert running.cancelled()

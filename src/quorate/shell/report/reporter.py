@@ -162,7 +162,8 @@ class Reporter:
                 self._touch_news.clear()
                 pace_s = PATIENCE_S if self._telling.quiet_gangs.has_told else None
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._touch_news.wait(), pace_s)
+                    async with asyncio.timeout(pace_s):
+                        await self._touch_news.wait()
             await asyncio.sleep(_TICK_S)
             with contained(self._scheduler.note_defect, "report", "all gangs"):
                 self._tick()

@@ -311,3 +311,20 @@ async def test_an_event_about_an_object_without_pods_that_is_gone_is_not_sent(ru
     running.reporter._send(due_s)
     await running.passes(2)
     assert running.server.events == {}
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_the_reporter_ends_when_it_is_cancelled_as_news_come(turns):
+    """It went on: who lost the lease then never came to its end, and never led again."""
+    one = Running()
+    one.reporter._telling.quiet_gangs.note_said(key("g"), 0.0)  # to be said again: it waits so long
+    work = asyncio.create_task(one.reporter.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    one.reporter.touch([key("g")])
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    work.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert work.cancelled()
