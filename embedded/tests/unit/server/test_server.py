@@ -73,7 +73,8 @@ async def watching(client: Client, path: str, count: int, *writes) -> list[tuple
         await asyncio.sleep(0.005)
     for method, where, body in writes:
         await client(method, where, body)
-    return await asyncio.wait_for(task, HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        return await task
 
 
 async def test_a_watch_shows_what_is_there_and_what_happens(client):
@@ -104,7 +105,8 @@ async def test_objects_come_into_a_selection_and_leave_it(client):
         await asyncio.sleep(0.005)
     for value in ("yes", "no", "yes"):
         await label(value)
-    events = await asyncio.wait_for(task, HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        events = await task
     assert events == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
@@ -132,14 +134,16 @@ async def test_a_client_that_does_not_read_is_cut_off(client, monkeypatch):
     (watch,) = client.cluster._handler._watches
     big = {"metadata": {"name": "big"}, "data": {"k": "v" * 2000}}
     await client("POST", MAPS, big, 201)
-    await asyncio.wait_for(answer.read(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await answer.read()
     assert watch._too_slow
 
 
 async def test_stopping_ends_watches(client):
     answer = await client.session.get(f"{client.cluster.server}{MAPS}?watch=1")
     client.cluster._handler.stop_watches()
-    assert await asyncio.wait_for(answer.read(), HANGS_S) == b""
+    async with asyncio.timeout(HANGS_S):
+        assert await answer.read() == b""
 
 
 async def test_a_list_is_json_in_whatever_order_its_objects_were_written(client):

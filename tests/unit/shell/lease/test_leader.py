@@ -244,7 +244,8 @@ async def test_a_leader_whose_lease_was_taken_stops_at_once():
         a.start()
         await a.started.wait()
         server.store({**server.lease, "spec": {**server.spec, "holderIdentity": "thief"}})
-        await asyncio.wait_for(a.task, 0.5)
+        async with asyncio.timeout(0.5):
+            await a.task
         assert a.told == ["started", "lost", "stopped"]
         assert server.spec["holderIdentity"] == "thief", "it is not given back by a"
 

@@ -122,7 +122,8 @@ def block_until(true, *clocks):
 
 async def test_a_core_that_is_busy_keeps_the_lease(server):
     a, b = Replica(server, "a"), Replica(server, "b")
-    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await a.start().started.wait()
     b.start()
     writes = server.writes
     block_until(lambda: server.writes > writes + 5)
@@ -143,7 +144,8 @@ async def test_a_core_that_is_busy_keeps_the_lease(server):
 
 async def test_a_core_that_is_stuck_loses_the_lease_and_what_it_sends_then_is_not_sent(server):
     a = Replica(server, "a", stuck_after_s=30.0)
-    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await a.start().started.wait()
     assert a.leadership.may_write()
 
     b = Replica(server, "b")
@@ -161,7 +163,8 @@ async def test_a_core_that_is_stuck_loses_the_lease_and_what_it_sends_then_is_no
         with pytest.raises(Unreachable, match="may write no more"):
             await client.post("/binding", b"{}", may_send=a.leadership.may_write)
     with pytest.raises(LeaseLostError, match="the core has not turned for"):
-        await asyncio.wait_for(a.task, HANGS_S)
+        async with asyncio.timeout(HANGS_S):
+            await a.task
     assert not a.leadership.leads
     await other.stop()
     assert server.spec["holderIdentity"] == "", "b gave it back"
@@ -169,7 +172,8 @@ async def test_a_core_that_is_stuck_loses_the_lease_and_what_it_sends_then_is_no
 
 async def test_a_graceful_end_gives_the_lease_back_and_leaves_no_thread(server):
     a = Replica(server, "a")
-    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await a.start().started.wait()
     assert len(lease_threads()) == 1
     await a.stop()
     assert server.spec["holderIdentity"] == ""
@@ -191,14 +195,16 @@ async def test_a_standby_is_stopped_at_once_and_leaves_the_lease_alone(server):
 
 async def test_a_defect_in_the_thread_ends_the_work_with_its_cause(server):
     a = Replica(server, "a")
-    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await a.start().started.wait()
 
     def broken(found):
         raise RuntimeError("a defect")
 
     a.handover.journal = broken
     with pytest.raises(RuntimeError, match="a defect"):
-        await asyncio.wait_for(a.task, HANGS_S)
+        async with asyncio.timeout(HANGS_S):
+            await a.task
     assert not a.leadership.may_write()
     assert lease_threads() == []
 
@@ -210,7 +216,8 @@ async def test_what_the_work_raises_ends_it_and_the_lease_is_given_back(server):
         raise ValueError("of the core")
 
     with pytest.raises(ValueError, match="of the core"):
-        await asyncio.wait_for(a.leadership.run(fail), HANGS_S)
+        async with asyncio.timeout(HANGS_S):
+            await a.leadership.run(fail)
     assert server.spec["holderIdentity"] == ""
     assert lease_threads() == []
 
@@ -219,7 +226,8 @@ async def test_the_journal_is_read_in_the_cores_loop_and_is_the_newest_unless_it
     server, monkeypatch
 ):
     a = Replica(server, "a")
-    await asyncio.wait_for(a.start().started.wait(), HANGS_S)
+    async with asyncio.timeout(HANGS_S):
+        await a.start().started.wait()
     a.attempts = 7
     a.handover.has_decided = True
     while written(server) != '{"by":"a","made":7}':

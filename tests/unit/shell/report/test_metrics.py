@@ -124,7 +124,8 @@ async def test_requests_that_fail_are_counted_by_status_reads_and_writes_alike()
         client.on_error = counted.append
         for ask in (client.get("/a"), client.post("/a", {})):
             with pytest.raises(ApiError):
-                await asyncio.wait_for(ask, HANGS_S)
+                async with asyncio.timeout(HANGS_S):
+                    await ask
     assert counted[3:] == ["unreachable", "unreachable"]
 
 

@@ -29,7 +29,8 @@ async def exchange(port, sent):
     try:
         writer.write(sent)
         await writer.drain()
-        return await asyncio.wait_for(reader.read(), HANGS_S)
+        async with asyncio.timeout(HANGS_S):
+            return await reader.read()
     except ConnectionError:
         return b"reset"
     finally:
@@ -96,7 +97,8 @@ async def test_a_body_that_never_ends_is_not_read_for_long():
     async with health() as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), HANGS_S)  # ends by the server's closing
+        async with asyncio.timeout(HANGS_S):
+            answer = await reader.read()  # ends by the server's closing
         assert status(answer) == 405
         writer.close()
 
@@ -110,7 +112,8 @@ async def test_a_request_sent_a_byte_at_a_time_is_ended():
             try:
                 writer.write(b"a")  # a header that never ends, below the bound of its size
                 await writer.drain()
-                await asyncio.wait_for(reader.read(1), 0.05)
+                async with asyncio.timeout(0.05):
+                    await reader.read(1)
             except TimeoutError:
                 continue
             except ConnectionError:
@@ -149,7 +152,8 @@ async def answered_late(port, held_meanwhile):
     held = await flood(port, held_meanwhile)
     try:
         writer.write(OK)
-        return status(await asyncio.wait_for(reader.read(), HANGS_S))
+        async with asyncio.timeout(HANGS_S):
+            return status(await reader.read())
     except ConnectionError:
         return 0
     finally:
