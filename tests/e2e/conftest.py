@@ -16,7 +16,6 @@ from tests.e2e.harness.cluster import cluster
 from tests.e2e.harness.relay import Relay
 from tests.e2e.harness.volcano import install_volcano, remove_volcano
 from tests.property.seeds import SEED
-from tools.controlplane import Access, ApiError
 from tools.harness.scheduler import Quorate, Replicas
 from tools.harness.world import World
 from tools.testing import wait_for
@@ -115,18 +114,8 @@ def volcano(cluster, quorate) -> Iterator[None]:
     """Volcano's PodGroup and Queue, installed while quorate runs and removed after the module."""
     install_volcano(cluster)
     wait_for(
-        lambda: _exists(cluster, "/apis/scheduling.volcano.sh/v1beta1/queues/default"),
+        lambda: cluster.exists("/apis/scheduling.volcano.sh/v1beta1/queues/default"),
         "quorate found the API and made Volcano's queues",
     )
     yield
     remove_volcano(cluster)
-
-
-def _exists(cluster: Access, path: str) -> bool:
-    try:
-        cluster.api("GET", path)
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True

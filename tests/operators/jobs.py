@@ -71,8 +71,7 @@ class Job:
         self.world.cluster.delete(self._path)
 
     def exists(self) -> bool:
-        found = self.world.kubectl("get", self.manifest["kind"], "-o", "name")
-        return any(line.endswith(f"/{self.name}") for line in found.splitlines())
+        return self.world.cluster.exists(self._path)
 
     def is_(self, condition: str) -> bool:
         """Whether its own status says so."""
@@ -111,6 +110,11 @@ class Job:
         for one in pods:
             ended = {"metadata": {"annotations": {"quorate.dev/complete-after": "0s"}}}
             self.world.patch_pod(one["metadata"]["name"], ended)
+
+    def complete(self) -> None:
+        """Let its launcher end well, and so the job; one that has failed may still be there."""
+        self.finish(*self.pods("launcher"))
+        wait_for(lambda: self.is_("Succeeded"), "its status says so")
 
     def fail(self, pod: dict, code: int) -> None:
         """Let the containers of a pod end with this exit code."""

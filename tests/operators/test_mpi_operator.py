@@ -5,8 +5,7 @@ Method: the released operator, started with each documented value of its flag.
 
 import pytest
 
-from tests.operators.jobs import Job
-from tools.controlplane import ApiError
+from tests.operators.jobs import ONE_POD, Job
 from tools.objects import VOLCANO, X_K8S, pod
 from tools.testing import wait_for
 
@@ -16,21 +15,12 @@ FLAGS = {
     "volcano": VOLCANO,
 }
 """Values of --gang-scheduling, and the API of the PodGroups that the operator then makes."""
-ONE_POD = {"pods": "1"}
 
 
 @pytest.fixture(scope="module", params=FLAGS)
 def api(request, mpi_operator, quorate) -> str:
     mpi_operator.start(f"--gang-scheduling={request.param}")
     return FLAGS[request.param]
-
-
-def is_gone(world, path: str) -> bool:
-    try:
-        world.cluster.api("GET", path)
-    except ApiError as error:
-        return error.status == 404
-    return False
 
 
 def is_left_alone(world, api: str) -> bool:
@@ -42,10 +32,9 @@ def is_left_alone(world, api: str) -> bool:
 
 def complete(job: Job, api: str) -> None:
     """End the launcher's pod, as the program's end would; all is cleaned up then."""
-    job.finish(*job.pods("launcher"))
-    wait_for(lambda: job.is_("Succeeded"), "its status says so")
+    job.complete()
     group = job.world.path("podgroups", job.name, api)
-    wait_for(lambda: is_gone(job.world, group), "its PodGroup is gone")
+    wait_for(lambda: not job.world.cluster.exists(group), "its PodGroup is gone")
     wait_for(lambda: not job.pods("worker"), "its workers are gone, by cleanPodPolicy")
 
 

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording, is_bind
-from tests.operators.jobs import Job
-from tools.controlplane import ApiError
+from tests.operators.jobs import ONE_POD, Job
 from tools.harness.faults import clear_lease
 from tools.harness.scheduler import Quorate
 from tools.harness.world import World
 from tools.objects import VOLCANO, X_K8S
 from tools.testing import wait_for
 
-ONE_POD = {"pods": "1"}
 FLAG = "--gang-scheduling=scheduler-plugins-scheduler"
 FLAGS = {X_K8S: FLAG, VOLCANO: "--gang-scheduling=volcano"}
 OWN = "quorate-system"
@@ -71,24 +69,6 @@ def route(quorate, world) -> Iterator[Route]:
         made.directly()
 
 
-def is_gone(world, path: str) -> bool:
-    try:
-        world.cluster.api("GET", path)
-    except ApiError as error:
-        return error.status == 404
-    return False
-
-
-def allow(world, *nodes: str, cordoned: bool) -> None:
-    for node in nodes:
-        world.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": cordoned}})
-
-
-def complete(job: Job) -> None:
-    job.finish(*job.pods("launcher"))
-    wait_for(lambda: job.is_("Succeeded"), "its status says so")
-
-
 @pytest.mark.parametrize(
     ("launcher", "fits"),
     [("AtStartup", True), ("AtStartup", False), ("WaitForWorkersReady", True)],
@@ -113,16 +93,16 @@ def test_quorate_and_the_operator_are_killed_after_the_first_bind_of_several(
     assert list(world.where()) == ["pi-worker-0"]
     free = set(nodes) - set(world.where().values())
     if not fits:
-        allow(world, *free, cordoned=True)
+        world.cordon(*free)
     route.directly()
     operator.start(FLAG)
     if not fits:
         wait_for(lambda: world.bound() == 0, "what was started is undone")
         wait_for(lambda: len(job.pods()) == job.size, "it has all of its pods")
         world.stays_unbound()
-        allow(world, *free, cordoned=False)
+        world.uncordon(*free)
     job.wait_running()
-    complete(job)
+    job.complete()
 
 
 def test_quorate_and_the_operator_are_killed_before_all_pods_are_made(
@@ -139,7 +119,7 @@ def test_quorate_and_the_operator_are_killed_before_all_pods_are_made(
     assert world.bound() in (0, job.size)
     operator.start(FLAG)
     job.wait_running()
-    complete(job)
+    job.complete()
 
 
 def test_a_job_that_is_suspended_leaves_nothing_and_starts_whole_when_it_is_resumed(world, api):
@@ -149,20 +129,23 @@ def test_a_job_that_is_suspended_leaves_nothing_and_starts_whole_when_it_is_resu
     job.wait_running()
     job.change(runPolicy={"suspend": True})
     wait_for(lambda: not job.pods(), "its pods are gone")
-    wait_for(lambda: is_gone(world, world.path("podgroups", job.name, api)), "its PodGroup is gone")
+    wait_for(
+        lambda: not world.cluster.exists(world.path("podgroups", job.name, api)),
+        "its PodGroup is gone",
+    )
     wait_for(lambda: job.is_("Suspended"), "its status says so")
-    allow(world, *nodes[1:], cordoned=True)
+    world.cordon(*nodes[1:])
     job.change(runPolicy={"suspend": False})
     wait_for(lambda: len(job.pods()) == job.size, "it has all of its pods")
     world.stays_unbound()
-    allow(world, *nodes[1:], cordoned=False)
+    world.uncordon(*nodes[1:])
     job.wait_running()
-    complete(job)
+    job.complete()
 
 
 def test_a_job_that_waits_is_deleted_and_the_other_one_starts(world, quorate, operator):
     nodes = world.nodes(3, allocatable=ONE_POD)
-    allow(world, *nodes[1:], cordoned=True)
+    world.cordon(*nodes[1:])
     jobs = [Job(world, "pi.yaml", name).create() for name in ("deleted", "stays")]
     for job in jobs:
         wait_for(lambda job=job: len(job.pods()) == job.size, f"{job.name} has all of its pods")
@@ -171,12 +154,12 @@ def test_a_job_that_waits_is_deleted_and_the_other_one_starts(world, quorate, op
     deleted.delete()
     wait_for(lambda: not deleted.pods(), "its pods are gone")
     group = world.path("podgroups", deleted.name, X_K8S)
-    wait_for(lambda: is_gone(world, group), "its PodGroup is gone")
+    wait_for(lambda: not world.cluster.exists(group), "its PodGroup is gone")
     wait_for(lambda: quorate.metric("quorate_gangs", state="Waiting") == 1, "one gang waits")
     world.stays_unbound()
-    allow(world, *nodes[1:], cordoned=False)
+    world.uncordon(*nodes[1:])
     stays.wait_running()
-    complete(stays)
+    stays.complete()
 
 
 def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
@@ -185,7 +168,7 @@ def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
     job.create()
     job.wait_running()
     first = {one["metadata"]["uid"] for one in job.pods()}
-    allow(world, *nodes[1:], cordoned=True)
+    world.cordon(*nodes[1:])
     job.delete()
     job.create()
     wait_for(
@@ -196,9 +179,9 @@ def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
         "the second one has all of its pods",
     )
     world.stays_unbound()
-    allow(world, *nodes[1:], cordoned=False)
+    world.uncordon(*nodes[1:])
     job.wait_running()
-    complete(job)
+    job.complete()
 
 
 def said(status: dict) -> dict:
@@ -212,7 +195,7 @@ def test_a_group_that_has_ended_stays_as_it_is_when_its_pods_are_cleaned_up(worl
     The time is over when the operator has seen the end: it would run a job anew that goes before.
     """
     job = Job(world, "pi.yaml")
-    job.manifest["spec"]["runPolicy"] = {"cleanPodPolicy": "None", "ttlSecondsAfterFinished": 900}
+    job.with_policy(cleanPodPolicy="None", ttlSecondsAfterFinished=900)
     world.nodes(job.size, allocatable=ONE_POD)
     job.create()
     job.wait_running()
@@ -263,7 +246,7 @@ def test_a_whole_group_is_put_between_our_read_and_our_write(
         assert whole["metadata"]["annotations"] == {"team": "a"}
         assert whole["spec"] == old["spec"]
         mpi_operator.start(FLAGS[api])
-        complete(job)
+        job.complete()
         route.directly()
 
 
@@ -295,7 +278,7 @@ def test_workers_start_whole_without_a_launcher_that_waits_for_them(world, quora
     world.nodes(1, prefix="third-", allocatable=ONE_POD)
     job.wait_running()
     wait_for(lambda: job.is_("Running"), "its status says so")
-    complete(job)
+    job.complete()
 
 
 @pytest.fixture
@@ -337,4 +320,4 @@ def test_workers_of_a_job_that_may_not_be_read_say_so_and_start_when_it_may(
     world.stays_unbound()
     unreadable()
     job.wait_running()
-    complete(job)
+    job.complete()

@@ -176,6 +176,10 @@ class Access:
         """Delete an object, or all of a collection, and wait until it is gone."""
         applying.delete(self.client, path)
 
+    def exists(self, path: str) -> bool:
+        """Return whether there is such an object; a collection is there while it has any."""
+        return applying.exists(self.client, path)
+
     # Nodes
 
     def create_nodes(

@@ -77,10 +77,10 @@ def wait_until_served(client: ApiClient, definition: Mapping[str, Any]) -> None:
 def delete(client: ApiClient, path: str) -> None:
     """Delete an object, or all of a collection, and wait until it is gone; raise ApiError."""
     client.api("DELETE", path)
-    _until(lambda: not _is_there(client, path), f"{path} is gone")
+    _until(lambda: not exists(client, path), f"{path} is gone")
 
 
-def _is_there(client: ApiClient, path: str) -> bool:
+def exists(client: ApiClient, path: str) -> bool:
     """Return whether there is such an object; a collection is there while it has any."""
     try:
         return client.api("GET", path).get("items") != []

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Self
 from pocketkube.private_files import private_folder
 from tools.controlplane import credentials, flags, versions
 from tools.controlplane.access import Access
-from tools.controlplane.client import ApiClient, ApiError
+from tools.controlplane.client import ApiClient
 from tools.controlplane.process import Component, ComponentError, free_port, wait_until
 
 READY_TIMEOUT_S = 90
@@ -190,19 +190,10 @@ class Cluster(Access):
         return self.ca.exists() and self.client.is_ready()
 
     def _has_service_account(self) -> bool:
-        return self._has("/api/v1/namespaces/default/serviceaccounts/default")
+        return self.exists("/api/v1/namespaces/default/serviceaccounts/default")
 
     def _has_namespace(self) -> bool:
-        return self._has("/api/v1/namespaces/default")
-
-    def _has(self, path: str) -> bool:
-        try:
-            self.api("GET", path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
+        return self.exists("/api/v1/namespaces/default")
 
     def _handle_sigterm(self) -> None:
         """Have SIGTERM unwind the stack, hence stop the cluster, unless somebody handles it."""

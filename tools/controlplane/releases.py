@@ -35,7 +35,6 @@ class Release(NamedTuple):
     """All that differs from what is released."""
 
 
-_CERTIFICATES = "k8s-webhook-server/serving-certs"
 RELEASES = {
     "training-operator": Release(
         "github.com/kubeflow/training-operator",
@@ -51,7 +50,7 @@ RELEASES = {
             Edit(
                 "pkg/cert/cert.go",
                 "CertDir:        certDir,",
-                f'CertDir: os.TempDir() + "/{_CERTIFICATES}",',
+                'CertDir: os.TempDir() + "/k8s-webhook-server/serving-certs",',
             ),
         ),
     ),

@@ -7,7 +7,6 @@ to the process, and the files of a Secret that the pod would mount.
 import base64
 import ssl
 from collections.abc import Mapping
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.error import URLError
@@ -15,7 +14,7 @@ from urllib.request import urlopen
 
 import yaml
 
-from tools.controlplane import Access, ApiError, releases, versions
+from tools.controlplane import Access, releases, versions
 from tools.controlplane.process import Component
 from tools.testing import free_port, wait_for
 
@@ -157,11 +156,8 @@ class MpiOperator(Operator):
         """Start it; the lease of one that was killed is spared it, as its expiry would."""
         self.kill()
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.name}"
-        try:
+        if self._cluster.exists(path):
             self._cluster.api("DELETE", path)
-        except ApiError as error:
-            if error.status != HTTPStatus.NOT_FOUND:
-                raise
         super().start(*flags)
 
     def _flags(self) -> list[str]:

@@ -46,15 +46,6 @@ class World:
         self._namespaces.append(name)
         return name
 
-    def _exists(self, path: str) -> bool:
-        try:
-            self.cluster.api("GET", path)
-        except ApiError as error:
-            if error.status == 404:
-                return False
-            raise
-        return True
-
     def nodes(self, count: int, prefix: str | None = None, **options) -> list[str]:
         """Create nodes; ``allocatable``, ``labels`` and ``taints`` as in Cluster.create_nodes."""
         return self.cluster.create_nodes(count, prefix=prefix or f"{self.namespace}-", **options)
@@ -78,8 +69,15 @@ class World:
         path = self.path("deployments", deployment, "apps/v1")
         self.patch(f"{path}/scale", {"spec": {"replicas": replicas}})
 
-    def cordon(self, node: str) -> None:
-        self.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+    def cordon(self, *nodes: str) -> None:
+        for node in nodes:
+            self.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+
+    def uncordon(self, *nodes: str) -> None:
+        """Open nodes again, without waiting for a controller to take their taint away."""
+        for node in nodes:
+            open_again = {"spec": {"unschedulable": None, "taints": None}}
+            self.patch(f"/api/v1/nodes/{node}", open_again)
 
     def create_pod(self, pod: dict) -> dict:
         path = f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods"
@@ -118,7 +116,7 @@ class World:
         path = self.path("pods", name)
         self.cluster.api("DELETE", path)
         if wait:
-            wait_for(lambda: not self._exists(path), f"pod {name} is gone")
+            wait_for(lambda: not self.cluster.exists(path), f"pod {name} is gone")
 
     def pod(self, name: str) -> dict:
         return self.cluster.api("GET", self.path("pods", name))

@@ -18,10 +18,6 @@ def gpu_nodes(world, count: int) -> list[str]:
     return world.nodes(count, prefix="gpu-", allocatable={"cpu": "32", GPU: "8"})
 
 
-def uncordon(world, node: str) -> None:
-    world.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None, "taints": None}})
-
-
 def is_told(world, name: str, text: str) -> str:
     """Look for the text in condition, Event and command line; return the hint."""
     world.wait_condition(text)
@@ -56,7 +52,7 @@ def test_a_cordoned_node_is_named_and_the_condition_follows_the_next_cordon(worl
         RENEWED_S,
     )
     for node in ("gpu-0", "gpu-1"):
-        uncordon(world, node)
+        world.uncordon(node)
     world.wait_bound(3)
 
 

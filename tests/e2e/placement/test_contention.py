@@ -44,12 +44,7 @@ def test_n_wanted_and_room_for_n_less_2_all_wait_and_all_start_when_room_appears
     elif how == "a pod is deleted":
         world.delete_pod("holder")
     else:
-        world.cluster.api(
-            "PATCH",
-            f"/api/v1/nodes/{more}0",
-            {"spec": {"unschedulable": None, "taints": None}},
-            content_type="application/merge-patch+json",
-        )
+        world.uncordon(f"{more}0")
     print_delay(world, wanted, started_s, "gang=g")
     assert node in world.where("gang=g").values()
 

@@ -10,7 +10,7 @@ from quorate.core.model import Owner
 from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason
 from tests.unit.core.held_world import full_world, held, lose, replace
-from tests.unit.core.world import TEAM, Unwalked, fail, key, world
+from tests.unit.core.world import TEAM, Unwalked, World, fail, key, world
 
 OF_ONE, OF_NEXT = {"run": "one"}, {"run": "next"}
 
@@ -255,14 +255,20 @@ def test_owners_that_say_one_uid_are_counted_as_who_they_are():
 # The room of the last
 
 
-def test_room_is_held_for_the_last_member_that_fails_when_the_others_have_succeeded():
-    """Another pod took it, and the run never came to its end."""
+def world_whose_last_has_failed() -> World:
+    """All others of the gang ``a`` have succeeded, and other pods have their room."""
     w = full_world(**OF_ONE)
-    node = w.where("a-3")
     for index in range(3):
         w.edit(f"a-{index}", phase="Succeeded")
         w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
     w.edit("a-3", phase="Failed")
+    return w
+
+
+def test_room_is_held_for_the_last_member_that_fails_when_the_others_have_succeeded():
+    """Another pod took it, and the run never came to its end."""
+    w = world_whose_last_has_failed()
+    node = w.where("a-3")
     assert w.cycle() == {}
     assert held(w) == [node]
     replace(w, **OF_ONE)
@@ -277,12 +283,8 @@ def test_room_is_held_for_the_last_member_that_fails_when_the_others_have_succee
 
 def test_the_room_stays_when_the_replacement_of_the_last_is_deleted_while_it_is_bound():
     """An operator may delete the new pod for the old one, which had its name."""
-    w = full_world(**OF_ONE)
+    w = world_whose_last_has_failed()
     node = w.where("a-3")
-    for index in range(3):
-        w.edit(f"a-{index}", phase="Succeeded")
-        w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
-    w.edit("a-3", phase="Failed")
     w.delete("a-3")
     replace(w, **OF_ONE)
     w.decide()
@@ -312,11 +314,7 @@ def test_nothing_is_held_for_a_run_that_has_failed_as_a_whole():
 
 
 def test_what_failed_last_is_held_for_its_own_run_alone():
-    w = full_world(**OF_ONE)
-    for index in range(3):
-        w.edit(f"a-{index}", phase="Succeeded")
-        w.running(f"other-{index}", w.where(f"a-{index}"), cpu=1)
-    w.edit("a-3", phase="Failed")
+    w = world_whose_last_has_failed()
     w.cycle()
     replace(w, **OF_NEXT)
     assert list(w.cycle()) == ["b-0"]
