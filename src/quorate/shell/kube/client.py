@@ -44,13 +44,14 @@ from quorate.shell.kube.errors import (
 from quorate.shell.kube.identity.credentials import Credentials
 from quorate.shell.kube.paths import address, is_safe_target, with_params
 
-PatchKind = Literal["merge", "strategic", "json"]
+PatchKind = Literal["merge", "strategic", "json", "apply"]
 Params = Mapping[str, str | int]
 
 _PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
 }
 _READ_CONNECTIONS_MAX: Final = 16
 _ENCODER: Final = msgspec.json.Encoder()

@@ -243,9 +243,11 @@ class Writer:
         """Create, if we still lead when a connection is free. Raises ApiError."""
         return await self._client.post(path, body, may_send=self.may_write)
 
-    async def patch(self, path: str, body: object, kind: PatchKind) -> bytes:
+    async def patch(
+        self, path: str, body: object, kind: PatchKind, params: Params | None = None
+    ) -> bytes:
         """Change a part, if we still lead when a connection is free. Raises ApiError."""
-        return await self._client.patch(path, body, kind, may_send=self.may_write)
+        return await self._client.patch(path, body, kind, params, may_send=self.may_write)
 
     async def delete(self, path: str, body: object = None, params: Params | None = None) -> bytes:
         """Delete, if we still lead when a connection is free. Raises ApiError."""

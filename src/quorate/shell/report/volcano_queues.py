@@ -18,6 +18,8 @@ log = structlog.get_logger(__name__)
 
 _PATH = resource_path("scheduling.volcano.sh", "v1beta1", "queues")
 _QUEUES = (("root", False), ("default", True))
+_STATES_OWNER = {"fieldManager": "queue-controller"}
+"""Volcano's controller applies the state by this name: owned by another it could not close one."""
 _TRY_AGAIN_S = 10.0
 _TRY_AGAIN_S_MAX = 60.0
 NOT_GRANTED = (
@@ -89,10 +91,10 @@ async def _create(client: Writer, name: str, *, reclaimable: bool) -> None:
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
         "metadata": {"name": name},
-        "spec": {"weight": 1, "reclaimable": reclaimable},
     }
     try:
-        await client.post(_PATH, queue)
+        await client.post(_PATH, {**queue, "spec": {"weight": 1, "reclaimable": reclaimable}})
     except Conflict:
         return  # it is there, and its state is its controller's
-    await client.patch(f"{_PATH}/{name}/status", {"status": {"state": "Open"}}, "merge")
+    opened = {**queue, "status": {"state": "Open"}}
+    await client.patch(f"{_PATH}/{name}/status", opened, "apply", _STATES_OWNER)

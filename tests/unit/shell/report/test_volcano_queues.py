@@ -32,7 +32,10 @@ NO = refusal(403, "Forbidden", "cannot create queues")
     ],
 )
 async def test_what_is_wrong_is_said_once_and_it_goes_on(tries, said, monkeypatch):
-    """Without the right a line came every ten seconds, for ever."""
+    """Without the right a line came every ten seconds, for ever.
+
+    Volcano's controller could close no queue whose state was written by another name than its own.
+    """
     monkeypatch.setattr(volcano_queues, "_TRY_AGAIN_S", 0.001)
     async with (
         serving(ScriptedServer(*tries, MADE, MADE, MADE, MADE)) as server,
@@ -42,6 +45,8 @@ async def test_what_is_wrong_is_said_once_and_it_goes_on(tries, said, monkeypatc
         with capture_logs() as logged:
             await volcano_queues._ensure(writer_of(client))
     assert not server.steps
+    assert server.requests[-1].query_string == "fieldManager=queue-controller"
+    assert server.requests[-1].content_type == "application/apply-patch+yaml"
     assert len(logged) == len(said)
     for line, words in zip(logged, said, strict=True):
         assert line["event"] == "cannot create a Volcano queue"
