@@ -22,7 +22,15 @@ from quorate.dialects.base import (
     no_warning,
 )
 from quorate.dialects.common import hold_time, names
-from quorate.dialects.table import DIALECTS, WITH_QUEUES, awaited_under, by_name
+from quorate.dialects.table import (
+    DIALECTS,
+    WITH_QUEUES,
+    asks_together,
+    awaited_under,
+    by_name,
+    gathered,
+    gathered_by,
+)
 
 _WARNINGS = tuple(one.warning for one in DIALECTS if one.warning is not no_warning)
 _NAMED_ALONE = tuple(one.member_key for one in DIALECTS if one.min_key is None)
@@ -125,7 +133,10 @@ __all__ = [
     "Resolution",
     "Resource",
     "StatusPatch",
+    "asks_together",
     "awaited_under",
     "by_name",
+    "gathered",
+    "gathered_by",
     "resolve",
 ]

@@ -96,6 +96,17 @@ class Malformed(ValueError):  # noqa: N818 - a finding about an object, not abou
         super().__init__(f"{where}: {message}")
 
 
+class Gathering(NamedTuple):
+    """How controllers of an API give a gang to an owner's pods: they write its name to each.
+
+    ``annotation`` of the owner says how many have to start together, ``by`` is what people call the
+    controllers.
+    """
+
+    annotation: str
+    by: str
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GangObject:
     """The object that says min, in the dialects that have one.
@@ -110,7 +121,8 @@ class GangObject:
     gang (then a min of 0 is no mistake), former versions of the API that nobody serves any more,
     and whether Kubernetes' own scheduler places such gangs as gangs.
     ``awaited_under`` is the scheduler name under which clients wait for the status of an object
-    before they make its first pod; ``""`` where none do. ``has_queues`` says that gangs of the API
+    before they make its first pod; ``""`` where none do. ``gathering`` says
+    how pods under it come to their gang once they exist. ``has_queues`` says that gangs of the API
     go through Queue objects, two of which its own scheduler has to make.
     """
 
@@ -124,6 +136,7 @@ class GangObject:
     former_versions: tuple[str, ...] = ()
     kubernetes_places_it: bool = False
     awaited_under: str = ""
+    gathering: Gathering | None = None
     has_queues: bool = False
 
 

@@ -15,6 +15,7 @@ from quorate.dialects.base import (
     UNLIKE,
     Dialect,
     GangObject,
+    Gathering,
     Malformed,
     PodFacts,
     PodKey,
@@ -267,6 +268,7 @@ DIALECT = Dialect(
             "scheduling.volcano.sh/v1alpha2",
         ),
         awaited_under="volcano",
+        gathering=Gathering("scheduling.volcano.sh/group-min-member", "Volcano's controllers"),
         has_queues=True,
     ),
 )

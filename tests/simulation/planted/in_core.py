@@ -178,14 +178,14 @@ def _release_at_most_what_is_used(self, row, pod_class):
 
 
 def owners_say_nothing(patch):
-    patch.setattr(Owners, "of_single", lambda self, namespace, owner: None)
+    patch.setattr(Owners, "of_single", lambda self, namespace, owner, **may: None)
 
 
 def nobody_waits_for_what_an_owner_says(patch):
     real = Owners.of_single
 
-    def of_single(self, namespace, owner):
-        facts = real(self, namespace, owner)
+    def of_single(self, namespace, owner, **may):
+        facts = real(self, namespace, owner, **may)
         return facts if facts is not None and facts.meant else None
 
     patch.setattr(Owners, "of_single", of_single)

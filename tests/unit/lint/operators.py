@@ -52,6 +52,15 @@ def volcano(least=None, *counts, scheduler=None, **task):
     return workload("batch.volcano.sh/v1alpha1", "Job", **spec, tasks=tasks)
 
 
+def gathered(least="3", kind="Deployment", scheduler="volcano", **spec):
+    """Return a workload whose pods Volcano's controllers gather."""
+    spec = spec or {"replicas": 4}
+    made = workload("batch/v1" if kind == "Job" else "apps/v1", kind, **spec)
+    made["spec"]["template"] = template(scheduler)
+    made["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": least}
+    return made
+
+
 def ray(kind="RayCluster", labels=None, scheduler=None, groups=(), **more):
     cluster = {
         "headGroupSpec": {"template": template(scheduler, gpus=0)},

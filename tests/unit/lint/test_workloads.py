@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.lint.operators import (
     GPU,
+    gathered,
     job_set,
     mpi,
     ray,
@@ -67,6 +68,15 @@ def seen(*objects, **options):
         (volcano(None, 1, 3), "volcano", "w", 1, (4, 4, 32)),
         (volcano(0, 4, minAvailable=2), "volcano", "w", 1, (2, 4, 32)),
         (volcano(3, 4, scheduler="quorate"), "volcano", "w", 1, (3, 4, 32)),
+        (gathered(), "volcano", "w", 1, (3, 4, 32)),
+        (
+            gathered(kind="StatefulSet", replicas=3, podManagementPolicy="Parallel"),
+            "volcano",
+            "w",
+            1,
+            (3, 3, 24),
+        ),
+        (gathered(kind="Job", parallelism=5, completions=5), "volcano", "w", 1, (3, 5, 40)),
         (
             ray(labels={"ray.io/gang-scheduling-enabled": ""}, groups=[{"replicas": 2}]),
             "x-k8s",
@@ -189,6 +199,17 @@ def test_min_available_above_the_pods(made, path, words):
     assert (found.path, str(found.severity)) == (path, "error")
     assert found.message.endswith(words)
     assert "lower minAvailable to" in found.hint
+
+
+def test_a_gang_that_volcanos_controllers_would_gather_of_more_pods_than_there_are():
+    found = one(gathered("5"), rule="min-above-replicas")
+    assert found.path == "metadata.annotations[scheduling.volcano.sh/group-min-member]"
+
+
+@pytest.mark.parametrize("made", [gathered("1"), gathered("x"), gathered(scheduler="quorate")])
+def test_what_nobody_gathers_is_no_gang(made):
+    """Of other schedulerNames Volcano's controllers know nothing."""
+    assert lint(made).gangs == ()
 
 
 @pytest.mark.parametrize("written", [-1, "4", 1.5, True])

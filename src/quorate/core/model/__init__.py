@@ -199,7 +199,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
     ``priority_class`` is the name of its PriorityClass; ``run`` tells what one controller made,
     such as one Job, from a later run of the same name. Both are of members of gangs alone.
-    ``meant`` is set where the pod names its gang in vain.
+    ``meant`` is set where the pod names its gang in vain. ``gathered_by`` is the API whose
+    controllers give a gang to a pod without one if its owner asks for that; "" if none do.
     """
 
     uid: str
@@ -234,6 +235,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     priority_class: str = ""
     run: str = ""
     meant: Meant | None = None
+    gathered_by: str = ""
 
     @property
     def finished(self) -> bool:

@@ -123,7 +123,8 @@ class OwnerChanged(Change, frozen=True):
     ``completions`` are a Job's, more than which it never makes. ``refused`` are the API server's
     words when it has refused a pod of this owner, "" if none is missing or it has said nothing.
     ``first`` is how many pods it makes where one more of their gang is made when these are ready,
-    as an MPIJob's launcher may be, else 0; None: it may not be read.
+    as an MPIJob's launcher may be, else 0; None: it may not be read. ``gathered`` says how somebody
+    else gathers its pods in a gang, "" if nobody does: see ``Pod.gathered_by``.
     """
 
     namespace: str
@@ -136,6 +137,7 @@ class OwnerChanged(Change, frozen=True):
     completions: int | None = None
     refused: str = ""
     first: int | None = 0
+    gathered: str = ""
 
 
 class ObjectChanged(Change, frozen=True):

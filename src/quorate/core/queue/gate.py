@@ -45,15 +45,20 @@ def _not_yet(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     facts = said_by_owner(gang, cluster)
     if facts is None:
         return Reason.NONE
-    return Reason.UNKNOWN_GANG_LABEL if facts.meant else Reason.API_NOT_AVAILABLE
+    if facts.meant:
+        return Reason.UNKNOWN_GANG_LABEL
+    return Reason.GANG_OBJECT_MISSING if facts.gathered else Reason.API_NOT_AVAILABLE
 
 
 def said_by_owner(gang: GangEntry, cluster: Cluster) -> OwnerFacts | None:
     """Return what holds a pod of no gang that could be placed: see ``Owners.of_single``."""
     if not (gang.key.is_single and gang.waits):
         return None
-    owner = next(iter(gang.members.values())).pod.owner
-    return cluster.owners.of_single(gang.key.namespace, owner) if owner is not None else None
+    pod = next(iter(gang.members.values())).pod
+    if pod.owner is None:
+        return None
+    may_be = bool(pod.gathered_by) and cluster.served.get(pod.gathered_by, False)
+    return cluster.owners.of_single(gang.key.namespace, pod.owner, may_be_gathered=may_be)
 
 
 def asked_owners(gang: GangEntry | None, cluster: Cluster) -> tuple[Owner, ...]:

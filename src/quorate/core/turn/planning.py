@@ -218,7 +218,7 @@ class Planner:
             return GangOutcome(gang.key)
         self._waking.note_nothing_to_place(gang)
         if (facts := said_by_owner(gang, self._cluster)) is not None:
-            pause_s = bounds.OWNER_ASKED_AGAIN_S if facts.meant else bounds.OWNER_READ_AGAIN_S
+            pause_s = bounds.OWNER_ASKED_AGAIN_S if facts.holds else bounds.OWNER_READ_AGAIN_S
             self.queue.back_off(gang.key, now_s + pause_s)
         return GangOutcome(gang.key, take_backs=tuple(take_backs(gang, self._cluster)))
 

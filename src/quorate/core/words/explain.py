@@ -262,7 +262,7 @@ class Explainer:
         match reason:
             case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
                 return self._member_words(gang, reason)
-            case Reason.GANG_OBJECT_MISSING:
+            case Reason.GANG_OBJECT_MISSING if not gang.key.is_single:
                 return self._missing_words(gang.key)
             case Reason.GANG_OBJECT_IN_OTHER_API:
                 return self._other_api_words(gang.key)

@@ -88,8 +88,11 @@ def held_pod_words(gang: GangEntry, cluster: Cluster) -> tuple[str, str]:
         return "", ""
     if facts.meant is not None:
         return f"{facts.meant.words}; {facts.remedy}", f"fix the template of {owner.title}"
-    lacks = min(cluster.owners.lacking.of(gang.key.namespace))
-    return f"it is asked whether {owner.title} names a gang: {lacks.name} lacks members", ""
+    if facts.gathered:
+        return facts.gathered, facts.remedy
+    asked = f"it is asked whether {owner.title} names a gang"
+    lacks = min(cluster.owners.lacking.of(gang.key.namespace), default=None)
+    return f"{asked}: {lacks.name} lacks members" if lacks is not None else asked, ""
 
 
 def next_run_words(gang: GangEntry, owners: Owners) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from quorate.lint.workloads import kubeflow, lws, ray, trainer, volcano_job
 from quorate.lint.workloads.promise import Promise, Runtimes, Workload
 
 _KUBEFLOW_KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MXJob", "MPIJob")
+_GATHERED = ("Deployment", "ReplicaSet", "StatefulSet")
 _OF_KIND: dict[tuple[str, str], Callable[[Workload], Promise | None]] = {
     **{("kubeflow.org", kind): kubeflow.training_job for kind in _KUBEFLOW_KINDS},
     ("trainer.kubeflow.org", "TrainJob"): trainer.train_job,
@@ -18,6 +19,8 @@ _OF_KIND: dict[tuple[str, str], Callable[[Workload], Promise | None]] = {
     ("ray.io", "RayService"): ray.ray_cluster,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): lws.leader_worker_set,
     ("batch.volcano.sh", "Job"): volcano_job.volcano_job,
+    ("batch", "Job"): volcano_job.gathered,
+    **{("apps", kind): volcano_job.gathered for kind in _GATHERED},
 }
 
 

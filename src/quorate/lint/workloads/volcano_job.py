@@ -1,9 +1,14 @@
-"""Jobs of Volcano. Source: Volcano 1.15, job_controller_actions.go and webhook mutate_job.go."""
+"""Jobs of Volcano, and pods that its controllers gather.
+
+Source: Volcano 1.15, job_controller_actions.go, pg_controller_handler.go and webhook mutate_job.go.
+"""
 
 from __future__ import annotations
 
+from quorate.dialects import asks_together
 from quorate.lint.objects import mapping
-from quorate.lint.workloads.promise import VOLCANO_API, Promise, Workload, whole
+from quorate.lint.pod_values import read_pairs
+from quorate.lint.workloads.promise import VOLCANO, VOLCANO_API, Promise, Workload, whole
 
 
 def volcano_job(job: Workload) -> Promise | None:
@@ -31,3 +36,21 @@ def _of_tasks(tasks: object) -> int | None:
     ]
     known = [one for one in least if one is not None]
     return sum(known) if len(known) == len(least) else None
+
+
+def gathered(workload: Workload) -> Promise | None:
+    """One gang of as many as the annotation says, of a workload that another API made."""
+    metadata = mapping(workload.object.value.get("metadata"))
+    asked = asks_together(read_pairs(metadata.get("annotations")))
+    if asked is None or not workload.uses(VOLCANO):
+        return None
+    how, count = asked
+    return Promise(
+        workload.object,
+        VOLCANO_API,
+        workload.object.name,
+        workload.sources,
+        count,
+        ("metadata", "annotations", how.annotation),
+        how.by,
+    )

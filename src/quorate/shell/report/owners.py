@@ -20,6 +20,7 @@ import msgspec
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.changes import Brake, OwnerChanged
 from quorate.core.words.plain_text import plain
+from quorate.dialects import gathered as gathered_words
 from quorate.dialects.near_misses import of_owner
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
@@ -163,6 +164,7 @@ async def change_of(
     made_by = own.owner_references or ()
     cron_job = next((one.name for one in made_by if one.kind == "CronJob"), "")
     astray = of_owner(owner.title, namespace, own.labels or {}, own.annotations or {})
+    gathered, remedy = gathered_words(owner.title, own.annotations or {})
     brake = _brake(owner, found.spec)
     change = OwnerChanged(
         namespace,
@@ -170,10 +172,11 @@ async def change_of(
         _makes(owner, found.spec),
         cron_job,
         meant=astray.meant if astray else None,
-        remedy=astray.remedy if astray else "",
+        remedy=astray.remedy if astray else remedy,
         brake=brake,
         completions=found.spec.completions,
         first=_first(owner, found.spec),
+        gathered=gathered,
     )
     refusals = refusals or Refusals(client)
     if brake is not Brake.NONE or not _lacks_pods(change, found.status):

@@ -8,10 +8,10 @@ import pytest
 from quorate.core.check.invariants import check_all
 from quorate.core.cluster.gangs.gangs import key_of
 from quorate.core.model import Meant, Owner, policy
-from quorate.core.model.changes import OwnerChanged
+from quorate.core.model.changes import DialectServed, OwnerChanged
 from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import asked_owners
-from tests.unit.core.world import LABELS, TEAM, World, key, world
+from tests.unit.core.world import LABELS, TEAM, VOLCANO, World, key, world
 
 JOB, OTHER = Owner("batch/v1", "Job", "d"), Owner("batch/v1", "Job", "other")
 SAYS = "label example.com/gang of Job d is read by no scheduler"
@@ -179,3 +179,64 @@ def test_of_gangs_and_jobs_that_came_and_went_nothing_is_left():
     assert w.cluster.owners.known == {}
     assert not w.cluster.owners.lacking
     assert w.cluster.owners.unread == {}
+
+
+# Pods that others gather in a gang
+
+ASKS = "annotation example.com/min of Job d asks for 4 pods to start together"
+GATHERED = OwnerChanged(TEAM, JOB, 4, gathered=ASKS, remedy="see that they run")
+
+
+def may_be_gathered(count: int = 3, *, served: bool = True) -> World:
+    """Return a world with pods of a Job whose gang, if it has one, somebody else names to them."""
+    w = world(cpu=2)
+    w.observe(DialectServed(VOLCANO, served))
+    for index in range(count):
+        w.pod(f"d-{index}", owner=JOB, gathered_by=VOLCANO)
+    return w
+
+
+def test_pods_that_others_may_gather_wait_until_their_job_was_read():
+    """Of 3 pods 2 ran before the first was told its gang."""
+    w = may_be_gathered()
+    assert w.cycle() == {}
+    assert asked_owners(w.cluster.gangs[single(w)], w.cluster) == (JOB,)
+    assert w.why(single(w)).message == "it is asked whether Job d names a gang"
+    w.observe(ORDINARY)
+    assert len(w.cycle()) == 2
+    assert list(check_all(w.scheduler, w.now_s)) == []
+
+
+def test_pods_that_others_gather_wait_for_their_gang_and_start_with_it():
+    w = may_be_gathered(1)
+    w.observe(GATHERED, UNREAD)
+    assert w.cycle() == {}
+    why = w.why(single(w))
+    assert (why.reason, why.message) == (Reason.GANG_OBJECT_MISSING, ASKS)
+    assert why.hint == "see that they run"
+    w.object("d", 1, dialect=VOLCANO)
+    w.pod("d-0", key("d", VOLCANO), owner=JOB)
+    assert w.cycle().keys() == {"d-0"}
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_pods_that_nobody_gathers_wait_for_no_answer(served):
+    w = may_be_gathered(0, served=served)
+    w.pod("mine", owner=JOB, gathered_by="" if served else VOLCANO)
+    assert asked_owners(w.cluster.gangs[single(w, "mine")], w.cluster) == ()
+    assert w.cycle().keys() == {"mine"}
+
+
+def test_what_gathers_pods_of_one_scheduler_holds_no_other_pod_of_their_job():
+    w = may_be_gathered(1)
+    w.observe(GATHERED)
+    w.pod("other", owner=JOB)
+    assert w.cycle().keys() == {"other"}
+
+
+def test_pods_start_when_their_job_asks_for_no_gang_any_more():
+    w = may_be_gathered()
+    w.observe(GATHERED)
+    assert w.cycle() == {}
+    w.observe(ORDINARY)
+    assert len(w.cycle()) == 2

@@ -156,6 +156,25 @@ async def test_a_deployment_has_its_refusal_in_a_condition(conditions, why):
     assert (found.refused, len(requests)) == (why, 1)
 
 
+MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("3", f"annotation {MIN_MEMBER} of Deployment web asks for 3 pods to start together, and "),
+        *((one, "") for one in ("1", "0", "-3", "three", "", "9" * 5000)),
+    ],
+)
+async def test_a_deployment_says_whether_volcanos_controllers_gather_its_pods(written, words):
+    """They take what they cannot read for 1."""
+    about = {"name": "web", "uid": "u", "annotations": {MIN_MEMBER: written}}
+    found, _ = await asked(WEB, answer(200, {"metadata": about, "spec": {"replicas": 0}}))
+    assert found.gathered.startswith(words)
+    assert bool(found.gathered) is bool(words)
+    assert bool(found.remedy) is bool(words)
+
+
 @pytest.mark.parametrize(
     ("note", "words"),
     [

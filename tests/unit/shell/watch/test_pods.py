@@ -78,6 +78,21 @@ def test_a_worker_of_a_pytorch_job():
     assert (decoded.defect, decoded.warning) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "meta", "by"),
+    [
+        ("volcano", {}, "volcano"),
+        ("quorate", {}, ""),
+        ("volcano", {"ownerReferences": []}, ""),
+        ("volcano", {"annotations": {"scheduling.k8s.io/group-name": "podgroup-1"}}, ""),
+    ],
+)
+def test_whose_controllers_may_yet_give_the_pod_a_gang(scheduler, meta, by):
+    controller = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
+    meta = {"ownerReferences": [controller], **meta}
+    assert decode(manifest({"schedulerName": scheduler}, **meta)).gathered_by == by
+
+
 def node_affinity(**kinds):
     return {"affinity": {"nodeAffinity": kinds}}
 

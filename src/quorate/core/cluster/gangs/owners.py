@@ -32,6 +32,7 @@ class OwnerFacts(NamedTuple):
     completions: int | None = None
     refused: str = ""
     first: int | None = 0
+    gathered: str = ""
 
     @classmethod
     def of(cls, change: OwnerChanged) -> OwnerFacts:
@@ -45,6 +46,11 @@ class OwnerFacts(NamedTuple):
         if self.makes is None or self.brake is Brake.NONE:
             return self.makes
         return 0 if self.brake is Brake.SUSPENDED else min(self.makes, 1)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it says what its pods of no gang have to wait for."""
+        return bool(self.meant or self.gathered)
 
 
 _UNREAD = OwnerFacts(None, None)
@@ -71,8 +77,10 @@ class Owners:
             self.unread.pop(place, None)
         else:
             self.unread[place] = self.unread.get(place, 0) + 1
-            if before is not None and facts.meant is None:
-                facts = facts._replace(meant=before.meant, remedy=before.remedy)
+            if before is not None and not facts.holds:
+                facts = facts._replace(
+                    meant=before.meant, gathered=before.gathered, remedy=before.remedy
+                )
         self.known[place] = facts
         return gangs.keys()
 
@@ -86,19 +94,23 @@ class Owners:
         facts = self.known.get((namespace, owner))
         return facts.cron_job if facts is not None else None
 
-    def of_single(self, namespace: str, owner: Owner) -> OwnerFacts | None:
+    def of_single(
+        self, namespace: str, owner: Owner, *, may_be_gathered: bool
+    ) -> OwnerFacts | None:
         """Return what holds pods of no gang: a gang that their owner names, or that may name one.
 
-        ``meant`` is None while it is to be read for that; None: nothing holds them.
+        ``may_be_gathered``: somebody may be about to give them a gang. The facts hold nothing while
+        the owner is to be read for that; None: nothing holds them.
         """
-        if not (self.known or self.lacking):
+        if not (self.known or self.lacking or may_be_gathered):
             return None
         place = namespace, owner
         facts = self.known.get(place, _UNREAD)
-        if facts.meant is not None:
+        if facts.meant is not None or (facts.gathered and may_be_gathered):
             return facts
         is_awaited = facts.cron_job is None and self.unread.get(place, 0) < policy.OWNER_READS_MAX
-        return facts if is_awaited and self.lacking.of(namespace) else None
+        is_asked = may_be_gathered or bool(self.lacking.of(namespace))
+        return facts if is_awaited and is_asked else None
 
     def count(self, gang: GangEntry | None, owner: Owner | None, times: int) -> None:
         """Add ``times`` members of a gang (negative: fewer) to the count of their owner."""

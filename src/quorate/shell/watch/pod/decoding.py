@@ -17,7 +17,7 @@ from msgspec import Raw
 from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodSpec, policy
 from quorate.core.model.changes import PodChanged, PodGone
 from quorate.core.model.reasons import Reason
-from quorate.dialects import PodFacts, Resolution, resolve
+from quorate.dialects import PodFacts, Resolution, gathered_by, resolve
 from quorate.dialects.base import INT32_MAX, Malformed
 from quorate.dialects.common.fields import UNREADABLE, parse_time
 from quorate.dialects.common.hold_time import FOR_NOBODY
@@ -166,6 +166,7 @@ class PodDecoder:
             priority_class=(said.membership and spec.priority_class_name) or "",
             run=run_of(controller, labels) if said.membership and controller else "",
             meant=said.meant,
+            gathered_by=gathered_by(scheduler) if controller and said.membership is None else "",
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
