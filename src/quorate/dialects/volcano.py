@@ -6,6 +6,8 @@ make a single pod, and vcjob's controller acts on ``Unknown``. Status has no sub
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 
 from quorate.core.model import GangKey, GangSpec, Membership, policy
@@ -39,6 +41,17 @@ _FIELDS = (
     "subGroupPolicy",
 )
 """Fields of its CRD's spec."""
+_NOT_LOOKED_AT = (
+    "sla-waiting-time",
+    "volcano.sh/sla-waiting-time",
+    "volcano.sh/preemptable",
+    "volcano.sh/revocable-zone",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/jdb-min-available",
+    "volcano.sh/jdb-max-unavailable",
+    "volcano.sh/numa-topology-policy",
+)
+"""Annotations that Volcano's plugins act on; its controllers copy them from jobs and pods."""
 _TRANSITION_ID = "quorate"
 """Volcano writes its session's uid here; a stable text keeps the status free of churn."""
 _TOO_FEW_PODS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW, Reason.MEMBERS_GATED)
@@ -62,6 +75,8 @@ def _decode(raw: bytes) -> GangSpec:
         min_count = fields.whole_number(spec, "minMember", "spec.minMember", least=0) or 0
         _refuse_subgroups(spec)
         by_task, of_tasks = _min_by_task(spec, min_count)
+        is_of_job = meta.owner is not None and meta.owner.api_version.startswith("batch.volcano.sh")
+        said = (_of_topology(spec), "" if is_of_job else of_tasks, _of_annotations(whole))
         return GangSpec(
             key=GangKey(meta.namespace, NAME, meta.name),
             min_count=min_count,
@@ -70,13 +85,23 @@ def _decode(raw: bytes) -> GangSpec:
             min_resources=fields.resources(spec, "minResources", "spec.minResources"),
             queue=queue,
             owner=meta.owner,
-            warning="; ".join(said for said in (_of_topology(spec), of_tasks) if said),
+            warning="; ".join(filter(None, said)),
             min_by_task=by_task,
             priority_class=_name(spec, "priorityClassName"),
             admitted=_is_admitted(whole.get("status")),
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))
+
+
+def _of_annotations(whole: fields.JsonObject) -> str:
+    metadata = cast(fields.JsonObject, whole["metadata"])
+    written = metadata.get("annotations")
+    known = written if isinstance(written, dict) else {}
+    # Preemptable is what all are in Volcano but those that say false.
+    found = [key for key in _NOT_LOOKED_AT if known.get(key, "true") != "true"]
+    are = "annotation {} is" if len(found) == 1 else "annotations {} are"
+    return f"{are.format(' and '.join(found))} not looked at" if found else ""
 
 
 def _is_admitted(status: object) -> bool:
@@ -97,7 +122,7 @@ def _min_by_task(
 
     By Volcano's rule (CheckTaskValid and CheckTaskReady of its job_info.go) they count only where
     minMember is no less than their sum. Its controller writes all replicas of each task for a Job
-    whose minAvailable is smaller.
+    whose minAvailable is smaller: nobody is warned of that.
     """
     path = "spec.minTaskMember"
     written = fields.mapping(spec, "minTaskMember", path)

@@ -61,6 +61,33 @@ def test_a_min_member_below_their_sum_counts_alone_and_says_so(min_member):
     )
 
 
+def test_of_what_volcanos_controller_writes_for_its_jobs_nobody_is_warned():
+    """A Job that needs 3 of its 4 pods has this group, and every such Job had a warning."""
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u"}
+    metadata = {"namespace": "n", "name": "g", "ownerReferences": [{**job, "controller": True}]}
+    spec = {"minMember": 3, "minTaskMember": {"worker": 4}}
+    raw = json.dumps({"metadata": metadata, "spec": spec}).encode()
+    decoded = volcano.DIALECT.object.decode(raw)
+    assert (decoded.min_by_task, decoded.min_count, decoded.warning) == ((), 3, "")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "warning"),
+    [
+        ({"sla-waiting-time": "1h"}, "annotation sla-waiting-time is not looked at"),
+        (
+            {"volcano.sh/preemptable": "false", "volcano.sh/jdb-min-available": "50%"},
+            "annotations volcano.sh/preemptable and volcano.sh/jdb-min-available are not looked at",
+        ),
+        ({"volcano.sh/preemptable": "true", "volcano.sh/task-spec": "worker"}, ""),
+        ([], ""),
+    ],
+)
+def test_an_annotation_that_would_count_in_volcano_and_does_not_here_is_said(annotations, warning):
+    decoded = spec_of(annotations, minMember=2)
+    assert (decoded.warning, decoded.defect) == (warning, "")
+
+
 @pytest.mark.parametrize(
     ("spec", "defect"),
     [
