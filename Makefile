@@ -121,10 +121,10 @@ parity: $(STAMP) ## Compare N random cases with kube-scheduler's own plugins (N=
 tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and image, into the same cache
 	@$(BIN)/python -m tools.controlplane build helm kubeconform crane
 
-operators: $(STAMP) ## Build Kubeflow's operators, as they are released, into the same cache
+operators: $(STAMP) ## Build Kubeflow's and Volcano's operators, as released, into the same cache
 	@$(BIN)/python -m tools.controlplane build training-operator mpi-operator
 
-clients: $(STAMP) controlplane operators ## Run jobs of Kubeflow's operators on quorate (ARGS='-k NAME')
+clients: $(STAMP) controlplane operators ## Run jobs of Kubeflow's operators and of Volcano on quorate (ARGS='-k NAME')
 	@$(BIN)/python -m pytest -q -n2 --dist loadfile tests/operators $(ARGS)
 
 image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)

@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 
 def write_pair(folder: Path, name: str = "guard") -> tuple[Path, Path]:
-    """Write a new certificate for 127.0.0.1 and its key; return their files."""
+    """Write a new certificate for 127.0.0.1 and ``name``, and its key; return their files."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -24,7 +24,9 @@ def write_pair(folder: Path, name: str = "guard") -> tuple[Path, Path]:
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            x509.SubjectAlternativeName(
+                [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName(name)]
+            ),
             critical=False,
         )
         .sign(key, hashes.SHA256())

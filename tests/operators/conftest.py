@@ -11,9 +11,14 @@ import pytest
 
 from tests.conftest import skip_or_fail
 from tests.e2e.harness.cluster import cluster
-from tests.e2e.harness.volcano import install_volcano
 from tools.controlplane import versions
-from tools.harness.operators import MpiOperator, Operator, TrainingOperator
+from tools.harness.operators import (
+    MpiOperator,
+    Operator,
+    TrainingOperator,
+    Volcano,
+    VolcanoAdmission,
+)
 from tools.harness.scheduler import CONFIG, Quorate
 from tools.harness.world import World
 
@@ -24,8 +29,13 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
-    install_volcano(cluster)
+def volcanos_controllers(cluster, tmp_path_factory) -> Iterator[Operator]:
+    """Volcano's controllers and definitions, installed; ``volcano`` starts them."""
+    yield from _installed(Volcano, cluster, tmp_path_factory.mktemp("volcano"))
+
+
+@pytest.fixture(scope="session")
+def quorate(cluster, volcanos_controllers, tmp_path_factory) -> Iterator[Quorate]:
     folder = tmp_path_factory.mktemp("quorate")
     running = Quorate(cluster, folder, {"schedulerNames": NAMES}).start()
     yield running
@@ -36,8 +46,6 @@ def quorate(cluster, tmp_path_factory) -> Iterator[Quorate]:
 def _installed(kind: type[Operator], cluster, folder) -> Iterator[Operator]:
     if missing := versions.missing_binaries([kind.name]):
         skip_or_fail(f"not built: {', '.join(missing)}; make operators builds them")
-    # Each has MPIJobs of a version of its own: the one that comes first has had its tests by now.
-    cluster.kubectl("delete", "crd", "mpijobs.kubeflow.org", "--ignore-not-found")
     operator = kind(cluster, folder)
     yield operator
     operator.kill()
@@ -46,13 +54,34 @@ def _installed(kind: type[Operator], cluster, folder) -> Iterator[Operator]:
 @pytest.fixture(scope="session")
 def training_operator(cluster, tmp_path_factory) -> Iterator[Operator]:
     """Kubeflow's training-operator, installed; tests start it with their flags."""
+    _forget_mpi_jobs(cluster)
     yield from _installed(TrainingOperator, cluster, tmp_path_factory.mktemp("training"))
 
 
 @pytest.fixture(scope="session")
 def mpi_operator(cluster, tmp_path_factory) -> Iterator[Operator]:
     """Kubeflow's mpi-operator, installed; tests start it with their flags."""
+    _forget_mpi_jobs(cluster)
     yield from _installed(MpiOperator, cluster, tmp_path_factory.mktemp("mpi"))
+
+
+def _forget_mpi_jobs(cluster) -> None:
+    """Make room: each has MPIJobs of its own version, and the other has had its tests by now."""
+    cluster.kubectl("delete", "crd", "mpijobs.kubeflow.org", "--ignore-not-found")
+
+
+@pytest.fixture(scope="session")
+def volcanos_admission(cluster, quorate, tmp_path_factory) -> Iterator[Operator]:
+    """Volcano's admission, installed; ``volcano`` starts it."""
+    yield from _installed(VolcanoAdmission, cluster, tmp_path_factory.mktemp("admission"))
+
+
+@pytest.fixture(scope="session")
+def volcano(volcanos_admission, volcanos_controllers) -> Operator:
+    """Volcano's controllers, running, with its admission in front of them."""
+    volcanos_admission.start()
+    volcanos_controllers.start()
+    return volcanos_controllers
 
 
 @pytest.fixture
@@ -76,6 +105,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
                 report.sections.append(
                     (f"kubectl get {what[0]}", used["world"].kubectl("get", *what))
                 )
-        tellers = [one for one in used.values() if isinstance(one, Quorate | Operator)]
+        tellers = {one for one in used.values() if isinstance(one, Quorate | Operator)}
         report.sections += [(type(one).__name__, one.told()) for one in tellers]
     return report

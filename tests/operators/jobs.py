@@ -6,10 +6,12 @@ from pathlib import Path
 import yaml
 
 from tools.harness.world import World
+from tools.objects import VOLCANO
 from tools.testing import wait_for
 
 MANIFESTS = Path(__file__).parent / "manifests"
 LABELS = "training.kubeflow.org"
+COMMANDS = "bus.volcano.sh/v1alpha1"
 ONE_POD = {"pods": "1", "nvidia.com/gpu": "1"}
 """What a node has: room for one pod, whichever, so that room is a number of pods."""
 
@@ -19,8 +21,14 @@ def groups(world: World, api: str) -> list[dict]:
     return world.cluster.api("GET", world.path("podgroups", api=api))["items"]
 
 
+def uids(pods: list[dict]) -> set[str]:
+    return {one["metadata"]["uid"] for one in pods}
+
+
 class Job:
     """A job of one test, in the test's namespace, and what its operator has made of it."""
+
+    label = f"{LABELS}/job-name"
 
     def __init__(self, world: World, file: str, name: str = "") -> None:
         """Read its manifest; with ``name`` it is another job like that one."""
@@ -31,8 +39,12 @@ class Job:
         self.world = world
         self.name = self.manifest["metadata"]["name"]
         plural = f"{self.manifest['kind'].lower()}s"
-        self._path = world.path(plural, self.name, self.manifest["apiVersion"])
-        self._replicas = next(v for k, v in self.manifest["spec"].items() if "eplicaSpecs" in k)
+        self.path = world.path(plural, self.name, self.manifest["apiVersion"])
+
+    @property
+    def _replicas(self) -> dict[str, dict]:
+        """What it says of its replicas, by role."""
+        return next(v for k, v in self.manifest["spec"].items() if "eplicaSpecs" in k)
 
     @property
     def size(self) -> int:
@@ -46,7 +58,7 @@ class Job:
         return self
 
     def with_workers(self, count: int) -> "Job":
-        self._replicas["Worker"]["replicas"] = count
+        next(reversed(self._replicas.values()))["replicas"] = count
         return self
 
     def with_policy(self, **fields: object) -> "Job":
@@ -61,27 +73,27 @@ class Job:
 
     def change(self, **spec: object) -> None:
         """Merge this into its spec."""
-        self.world.patch(self._path, {"spec": spec})
+        self.world.patch(self.path, {"spec": spec})
 
     def annotate(self, text: str) -> None:
         """Have the operator look at it again."""
-        self.world.patch(self._path, {"metadata": {"annotations": {"test": text}}})
+        self.world.patch(self.path, {"metadata": {"annotations": {"test": text}}})
 
     def delete(self) -> None:
-        self.world.cluster.delete(self._path)
+        self.world.cluster.delete(self.path)
 
     def exists(self) -> bool:
-        return self.world.cluster.exists(self._path)
+        return self.world.cluster.exists(self.path)
 
     def is_(self, condition: str) -> bool:
         """Whether its own status says so."""
-        status = self.world.cluster.api("GET", self._path).get("status", {})
+        status = self.world.cluster.api("GET", self.path).get("status", {})
         found = {one["type"]: one["status"] for one in status.get("conditions", [])}
         return found.get(condition) == "True"
 
     def pods(self, *roles: str) -> list[dict]:
         """Return its pods that are not being deleted, all or those of some roles."""
-        found = self.world.pods(f"{LABELS}/job-name={self.name}")
+        found = self.world.pods(f"{self.label}={self.name}")
         return [
             one
             for one in found
@@ -103,7 +115,11 @@ class Job:
 
     def wait_running(self) -> None:
         """Wait until all of its pods run."""
-        wait_for(lambda: len(self.running()) == self.size, f"{self.size} pods of {self.name} run")
+        self.wait_runs(self.size)
+
+    def wait_runs(self, count: int) -> None:
+        """Wait until so many of its pods run."""
+        wait_for(lambda: len(self.running()) == count, f"{count} pods of {self.name} run")
 
     def finish(self, *pods: dict) -> None:
         """Let the containers of these pods end well."""
@@ -137,6 +153,55 @@ class Job:
 
 
 def role(pod: dict) -> str:
-    """Return master, worker, ps or launcher."""
+    """Return master, worker, ps or launcher, or the task of a Volcano job."""
     labels = pod["metadata"]["labels"]
-    return labels.get(f"{LABELS}/replica-type") or labels[f"{LABELS}/job-role"]
+    keys = f"{LABELS}/replica-type", f"{LABELS}/job-role", "volcano.sh/task-spec"
+    return next(labels[key] for key in keys if key in labels)
+
+
+class VolcanoJob(Job):
+    """A job of Volcano's own kind; its tasks are its replicas."""
+
+    label = "volcano.sh/job-name"
+
+    @property
+    def _replicas(self) -> dict[str, dict]:
+        return {one["name"]: one for one in self.manifest["spec"]["tasks"]}
+
+    def group(self) -> dict:
+        """Return its PodGroup, which is named by the job and its uid; {} if there is none."""
+        found = groups(self.world, VOLCANO)
+        mine = [one for one in found if one["metadata"]["name"].startswith(f"{self.name}-")]
+        return mine[0] if mine else {}
+
+    def phase(self) -> str:
+        """Return the phase of its PodGroup."""
+        return self.group().get("status", {}).get("phase", "")
+
+    def is_(self, condition: str) -> bool:
+        status = self.world.cluster.api("GET", self.path).get("status", {})
+        return status.get("state", {}).get("phase") == condition
+
+    def leader(self) -> dict:
+        return min(self.pods(), key=lambda one: one["metadata"]["name"])
+
+    def grow(self, count: int) -> None:
+        """Have so many pods, all of which it needs: it lets nothing else of it be changed."""
+        job = self.world.cluster.api("GET", self.path)
+        job["spec"]["minAvailable"] = job["spec"]["tasks"][-1]["replicas"] = count
+        self.with_workers(count)
+        self.world.cluster.api("PUT", self.path, job)
+
+    def command(self, action: str) -> None:
+        """Have its controller do this, as Volcano's own command line does."""
+        job = self.world.cluster.api("GET", self.path)
+        target = {key: job["metadata"][key] for key in ("name", "uid")}
+        target |= {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
+        whole = {
+            "apiVersion": COMMANDS,
+            "kind": "Command",
+            "metadata": {"generateName": f"{self.name}-", "ownerReferences": [target]},
+            "target": target,
+            "action": action,
+        }
+        self.world.cluster.api("POST", self.world.path("commands", api=COMMANDS), whole)

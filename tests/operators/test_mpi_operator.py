@@ -5,7 +5,7 @@ Method: the released operator, started with each documented value of its flag.
 
 import pytest
 
-from tests.operators.jobs import ONE_POD, Job
+from tests.operators.jobs import ONE_POD, Job, uids
 from tools.objects import VOLCANO, X_K8S, pod
 from tools.testing import wait_for
 
@@ -52,10 +52,6 @@ def test_a_job_waits_whole_starts_whole_and_completes(world, api):
     wait_for(lambda: job.is_("Running"), "its status says so")
     wait_for(lambda: is_left_alone(world, api), "nobody writes its PodGroup any more")
     complete(job, api)
-
-
-def uids(pods: list[dict]) -> set[str]:
-    return {one["metadata"]["uid"] for one in pods}
 
 
 def test_lost_members_are_replaced_alone_though_others_want_their_room(world, api):

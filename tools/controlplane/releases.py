@@ -17,7 +17,7 @@ from tools.controlplane.process import lock
 
 
 class Edit(NamedTuple):
-    """A piece of source by which it would take what others on this machine have, and another."""
+    """A piece of a released file, and what has to stand there so that it builds and runs here."""
 
     file: str
     old: str
@@ -31,8 +31,33 @@ class Release(NamedTuple):
     checksum: str
     """Of the module at the version of ``versions.OPERATORS``, as a go.sum has it."""
     package: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit, ...] = ()
     """All that differs from what is released."""
+    manifests: str = "manifests"
+    """Its folder of manifests."""
+
+
+_APIS = "volcano.sh/apis v1.14.0"
+"""Volcano's own library, which its module leaves out: the nearest one that the proxy has."""
+_AFTER = "stathat.com/c/consistent v1.0.0 h1:"
+
+
+def _of_volcano(package: str) -> Release:
+    return Release(
+        "volcano.sh/volcano",
+        "h1:9eLs47iZeLgey6EcA1rHwVkU7HoBNm3UVpJZ4uhFJ7c=",
+        package,
+        (
+            Edit("go.mod", "=> ./staging/src/volcano.sh/apis", f"=> {_APIS}"),
+            Edit(
+                "go.sum",
+                _AFTER,
+                f"{_APIS} h1:Rf8wzGFmgzbyg85GO0CxapDDEk/VM3D7QbjbI/sH+OQ=\n"
+                f"{_APIS}/go.mod h1:CKQbxVt0o4lTKisC0MonoXWruGFC0S8KU+UuzaZ5E7k=\n{_AFTER}",
+            ),
+        ),
+        "installer",
+    )
 
 
 RELEASES = {
@@ -66,11 +91,13 @@ RELEASES = {
             ),
         ),
     ),
+    "vc-controller-manager": _of_volcano("./cmd/controller-manager"),
+    "vc-webhook-manager": _of_volcano("./cmd/webhook-manager"),
 }
 
 
 def manifests(name: str) -> Path:
-    """Give the folder of the release's manifests, which ``kubectl kustomize`` reads."""
+    """Give the folder of the release's manifests."""
     return versions.binary(name).with_name("manifests")
 
 
@@ -92,7 +119,7 @@ def prepare(name: str, work: Path, progress: Callable[[str], None]) -> tuple[Pat
     with lock(kept.parent, progress, kept.name):
         if not kept.is_dir():
             partial = Path(tempfile.mkdtemp(prefix=".manifests-", dir=kept.parent))
-            _copy(source / "manifests", partial)
+            _copy(source / release.manifests, partial)
             partial.rename(kept)
     return source, release.package
 

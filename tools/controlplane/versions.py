@@ -23,7 +23,12 @@ BINARIES = (
 # Kubernetes 1.37: that of 4.2, which kwok has too, takes 50 s of CPU beside it instead of 240 s.
 TOOLS = {"crane": "v0.22.1", "kubeconform": "v0.8.0", "helm": "v4.2.4"}
 # Operators that quorate's users have, as released: releases.py.
-OPERATORS = {"training-operator": "v1.8.1", "mpi-operator": "v0.5.0"}
+OPERATORS = {
+    "training-operator": "v1.8.1",
+    "mpi-operator": "v0.5.0",
+    "vc-controller-manager": "v1.14.1",
+    "vc-webhook-manager": "v1.14.1",
+}
 
 
 def cache_root() -> Path:

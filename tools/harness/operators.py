@@ -7,13 +7,15 @@ to the process, and the files of a Secret that the pod would mount.
 import base64
 import ssl
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import yaml
 
+from tools.certificates import write_pair
 from tools.controlplane import Access, releases, versions
 from tools.controlplane.process import Component
 from tools.testing import free_port, wait_for
@@ -24,7 +26,8 @@ class Operator:
 
     name: ClassVar[str]
     namespace: ClassVar[str]
-    """Of its own pod, as its manifests have it."""
+    account: ClassVar[str]
+    """Of its own pod, as its manifests have them."""
 
     def __init__(self, cluster: Access, folder: Path) -> None:
         self._cluster = cluster
@@ -32,19 +35,26 @@ class Operator:
         self._component: Component | None = None
         self._given: tuple[str, ...] = ()
         self._install()
-        token = cluster.service_account_token(self.namespace, self.name)
+        token = cluster.service_account_token(self.namespace, self.account)
         self._kubeconfig = cluster.kubeconfig_for(token, name=self.name)
 
     def _install(self) -> None:
-        """Apply the manifests, as ``kubectl apply -k`` would, but for the Deployment."""
-        overlay = releases.manifests(self.name) / "overlays" / "standalone"
-        texts = self._cluster.kubectl("kustomize", str(overlay)).split("\n---\n")
+        """Apply the manifests, but for what would run in pods."""
+        texts = self._manifests()
         kinds = [one for one in texts if "\nkind: CustomResourceDefinition\n" in f"\n{one}"]
         # They are megabytes, which Python's YAML would take half a minute for.
-        self._cluster.kubectl("apply", "--server-side", "-f", "-", input="\n---\n".join(kinds))
+        if kinds:
+            whole = "\n---\n".join(kinds)
+            self._cluster.kubectl("apply", "--server-side", "-f", "-", input=whole)
         others = [yaml.safe_load(one) for one in texts if one not in kinds]
-        self._cluster.apply(*(self._here(one) for one in others if one["kind"] != "Deployment"))
+        mine = [one for one in others if one["kind"] not in ("Deployment", "Job")]
+        self._cluster.apply(*(self._here(one) for one in mine))
         self._cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+
+    def _manifests(self) -> list[str]:
+        """Return the objects of its manifests, as ``kubectl apply -k`` would apply them."""
+        overlay = releases.manifests(self.name) / "overlays" / "standalone"
+        return self._cluster.kubectl("kustomize", str(overlay)).split("\n---\n")
 
     def _here(self, one: dict[str, Any]) -> dict[str, Any]:
         """Return an object of the manifests as it has to be where the operator is a process."""
@@ -84,33 +94,40 @@ class Operator:
         return True
 
 
-class TrainingOperator(Operator):
-    """Kubeflow's training-operator, with its validating webhook."""
-
-    name = "training-operator"
-    namespace = "kubeflow"
+class _WithWebhooks(Operator):
+    """An operator whose webhooks the API server calls, by a Service that leads here."""
 
     def __init__(self, cluster: Access, folder: Path) -> None:
-        self._webhook_port = free_port()
-        self._webhooks: list[str] = []
-        """Their paths."""
+        self._port = free_port()
+        self._paths: list[str] = []
         super().__init__(cluster, folder)
 
     def _here(self, one: dict[str, Any]) -> dict[str, Any]:
         if one["kind"] == "Service":
             one["spec"] = {"type": "ExternalName", "externalName": "localhost"}
-        if one["kind"] == "ValidatingWebhookConfiguration":
-            for webhook in one["webhooks"]:
-                service = webhook["clientConfig"]["service"]
-                service["port"] = self._webhook_port
-                self._webhooks.append(service["path"])
+        for webhook in one.get("webhooks", ()):
+            service = webhook["clientConfig"]["service"]
+            service["port"] = self._port
+            self._paths.append(service["path"])
         return one
+
+    def _is_ready(self) -> bool:
+        super()._is_ready()
+        # Served a moment after /readyz says that all is well.
+        return all(_answers(f"https://127.0.0.1:{self._port}{path}") for path in self._paths)
+
+
+class TrainingOperator(_WithWebhooks):
+    """Kubeflow's training-operator, with its validating webhook."""
+
+    name = account = "training-operator"
+    namespace = "kubeflow"
 
     def _flags(self) -> list[str]:
         return [
             "--metrics-bind-address=0",
             "--health-probe-bind-address=0",
-            f"--webhook-server-port={self._webhook_port}",
+            f"--webhook-server-port={self._port}",
         ]
 
     def _environment(self) -> Mapping[str, str]:
@@ -119,20 +136,8 @@ class TrainingOperator(Operator):
         return {**super()._environment(), **mine}
 
     def _is_ready(self) -> bool:
-        super()._is_ready()
         self._mount()
-        return all(self._answers(path) for path in self._webhooks)
-
-    def _answers(self, path: str) -> bool:
-        """Whether a webhook is served, which is so a moment after /readyz says that all is well."""
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        address = f"https://127.0.0.1:{self._webhook_port}{path}"
-        try:
-            with urlopen(address, timeout=5, context=context):
-                return True
-        except (URLError, OSError):
-            return False
+        return super()._is_ready()
 
     def _mount(self) -> None:
         """Give it the certificate that it has put into its Secret, as a kubelet does."""
@@ -149,7 +154,7 @@ class TrainingOperator(Operator):
 class MpiOperator(Operator):
     """Kubeflow's mpi-operator."""
 
-    name = "mpi-operator"
+    name = account = "mpi-operator"
     namespace = "mpi-operator"
 
     def start(self, *flags: str) -> None:
@@ -162,3 +167,69 @@ class MpiOperator(Operator):
 
     def _flags(self) -> list[str]:
         return ["-alsologtostderr", f"--lock-namespace={self.namespace}"]
+
+
+class Volcano(Operator):
+    """Volcano's controllers, and its definitions. Its scheduler does not run."""
+
+    name = "vc-controller-manager"
+    namespace = "volcano-system"
+    account = "volcano-controllers"
+
+    def _manifests(self) -> list[str]:
+        return [one for one in _of_volcano(self.name) if "volcano-admission" not in one]
+
+    def __init__(self, cluster: Access, folder: Path) -> None:
+        self._health = f"127.0.0.1:{free_port()}"
+        super().__init__(cluster, folder)
+
+    def _flags(self) -> list[str]:
+        health = ["--enable-healthz", f"--healthz-address={self._health}"]
+        return ["--leader-elect=false", f"--kubeconfig={self._kubeconfig}", *health]
+
+    def _is_ready(self) -> bool:
+        return super()._is_ready() and _answers(f"http://{self._health}/healthz")
+
+
+class VolcanoAdmission(_WithWebhooks):
+    """Volcano's admission, installed after its definitions."""
+
+    name = "vc-webhook-manager"
+    namespace = "volcano-system"
+    account = "volcano-admission"
+
+    def _manifests(self) -> list[str]:
+        return [one for one in _of_volcano(self.name) if "volcano-admission" in one]
+
+    def _flags(self) -> list[str]:
+        service = "volcano-admission-service"
+        certificate, key = write_pair(self._folder, f"{service}.{self.namespace}.svc")
+        return [
+            f"--kubeconfig={self._kubeconfig}",
+            f"--enabled-admission={','.join(self._paths)}",
+            f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}",
+            f"--ca-cert-file={certificate}",
+            f"--webhook-namespace={self.namespace}",
+            f"--webhook-service-name={service}",
+            "--listen-address=127.0.0.1",
+            f"--port={self._port}",
+        ]
+
+
+def _answers(address: str) -> bool:
+    """Whether something is served there, and not only a port listened on."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with urlopen(address, timeout=5, context=context):
+            return True
+    except HTTPError as error:
+        return error.code == HTTPStatus.BAD_REQUEST  # a webhook's answer to an empty request
+    except (URLError, OSError):
+        return False
+
+
+def _of_volcano(name: str) -> list[str]:
+    whole = (releases.manifests(name) / "volcano-development.yaml").read_text(encoding="utf-8")
+    return [one for one in whole.split("\n---\n") if "\nkind:" in one]
