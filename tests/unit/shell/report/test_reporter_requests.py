@@ -10,7 +10,7 @@ import pytest
 
 from quorate.core.model import Owner
 from quorate.core.model.reasons import Explanation
-from quorate.shell.kube.errors import NotFound
+from quorate.shell.kube.errors import ApiError, NotFound
 from quorate.shell.process.clock import SteadyClock
 from quorate.shell.report import reporter
 from quorate.shell.report.metrics import Metrics
@@ -154,10 +154,10 @@ async def test_the_event_that_explains_is_made_again_when_all_tries_have_failed(
     w.gang("g", 3, cpu=9, gang_spec={"uid": "uid-of-g"})
     create = running.server.post
 
-    async def is_away(path, body):
-        raise NotFound(404, "NotFound", 'namespaces "team" not found')
+    async def refuse(path, body):
+        raise ApiError(422, "Invalid", "not tried again")  # else a real timer would count
 
-    monkeypatch.setattr(running.server, "post", is_away)
+    monkeypatch.setattr(running.server, "post", refuse)
     running.touch()
     await running.passes(2)
     monkeypatch.setattr(running.server, "post", create)
