@@ -39,7 +39,7 @@ class Job:
         self.world = world
         self.name = self.manifest["metadata"]["name"]
         plural = f"{self.manifest['kind'].lower()}s"
-        self.path = world.path(plural, self.name, self.manifest["apiVersion"])
+        self._path = world.path(plural, self.name, self.manifest["apiVersion"])
 
     @property
     def _replicas(self) -> dict[str, dict]:
@@ -73,21 +73,21 @@ class Job:
 
     def change(self, **spec: object) -> None:
         """Merge this into its spec."""
-        self.world.patch(self.path, {"spec": spec})
+        self.world.patch(self._path, {"spec": spec})
 
     def annotate(self, text: str) -> None:
         """Have the operator look at it again."""
-        self.world.patch(self.path, {"metadata": {"annotations": {"test": text}}})
+        self.world.patch(self._path, {"metadata": {"annotations": {"test": text}}})
 
     def delete(self) -> None:
-        self.world.cluster.delete(self.path)
+        self.world.cluster.delete(self._path)
 
     def exists(self) -> bool:
-        return self.world.cluster.exists(self.path)
+        return self.world.cluster.exists(self._path)
 
     def is_(self, condition: str) -> bool:
         """Whether its own status says so."""
-        status = self.world.cluster.api("GET", self.path).get("status", {})
+        status = self.world.cluster.api("GET", self._path).get("status", {})
         found = {one["type"]: one["status"] for one in status.get("conditions", [])}
         return found.get(condition) == "True"
 
@@ -179,7 +179,7 @@ class VolcanoJob(Job):
         return self.group().get("status", {}).get("phase", "")
 
     def is_(self, condition: str) -> bool:
-        status = self.world.cluster.api("GET", self.path).get("status", {})
+        status = self.world.cluster.api("GET", self._path).get("status", {})
         return status.get("state", {}).get("phase") == condition
 
     def leader(self) -> dict:
@@ -187,14 +187,14 @@ class VolcanoJob(Job):
 
     def grow(self, count: int) -> None:
         """Have so many pods, all of which it needs: it lets nothing else of it be changed."""
-        job = self.world.cluster.api("GET", self.path)
+        job = self.world.cluster.api("GET", self._path)
         job["spec"]["minAvailable"] = job["spec"]["tasks"][-1]["replicas"] = count
         self.with_workers(count)
-        self.world.cluster.api("PUT", self.path, job)
+        self.world.cluster.api("PUT", self._path, job)
 
     def command(self, action: str) -> None:
         """Have its controller do this, as Volcano's own command line does."""
-        job = self.world.cluster.api("GET", self.path)
+        job = self.world.cluster.api("GET", self._path)
         target = {key: job["metadata"][key] for key in ("name", "uid")}
         target |= {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
         whole = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording, is_bind
-from tests.operators.jobs import ONE_POD, Job
+from tests.operators.jobs import ONE_POD, Job, uids
 from tools.harness.faults import clear_lease
 from tools.harness.scheduler import Quorate
 from tools.harness.world import World
@@ -167,15 +167,12 @@ def test_a_job_of_the_same_name_comes_after_one_that_ran(world, api):
     nodes = world.nodes(job.size, allocatable=ONE_POD)
     job.create()
     job.wait_running()
-    first = {one["metadata"]["uid"] for one in job.pods()}
+    first = uids(job.pods())
     world.cordon(*nodes[1:])
     job.delete()
     job.create()
     wait_for(
-        lambda: (
-            first.isdisjoint(one["metadata"]["uid"] for one in job.pods())
-            and len(job.pods()) == job.size
-        ),
+        lambda: first.isdisjoint(uids(job.pods())) and len(job.pods()) == job.size,
         "the second one has all of its pods",
     )
     world.stays_unbound()

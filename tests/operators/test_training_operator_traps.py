@@ -5,7 +5,7 @@ Method: the released operator, with gangs of either kind. Nodes take one pod eac
 
 import pytest
 
-from tests.operators.jobs import ONE_POD, Job, groups
+from tests.operators.jobs import ONE_POD, Job, groups, uids
 from tools.objects import VOLCANO, X_K8S
 from tools.testing import wait_for
 
@@ -60,12 +60,12 @@ def test_the_same_name_used_again_is_another_gang_though_pods_of_the_first_are_l
     job.wait_running()
     job.finish(*job.followers(), job.leader())
     wait_for(lambda: job.is_("Succeeded") and not groups(world, api), "it is over")
-    ended = {one["metadata"]["uid"] for one in job.pods()}
+    ended = uids(job.pods())
     assert len(ended) == job.size
     world.cordon("third-0")
     job.delete()
     job.create()
-    wait_for(lambda: not ended & {p["metadata"]["uid"] for p in world.pods()}, "the first is gone")
+    wait_for(lambda: not ended & uids(world.pods()), "the first is gone")
     wait_for(lambda: job.pods() or groups(world, api), "the second waits")
     world.settle()
     assert not job.running()
@@ -78,11 +78,11 @@ def test_a_job_that_grows_while_it_runs_keeps_what_runs_and_starts_what_fits(wor
     world.nodes(3, allocatable=ONE_POD)
     job = Job(world, "pytorch.yaml").with_workers(2)
     job.create().wait_running()
-    before = {one["metadata"]["uid"] for one in job.running()}
+    before = uids(job.running())
     job.change(pytorchReplicaSpecs={"Worker": {"replicas": 4}})
     wait_for(lambda: len(job.pods()) == 5, "the operator has made the others")
     world.settle()
-    assert {one["metadata"]["uid"] for one in job.running()} == before
+    assert uids(job.running()) == before
     world.nodes(1, prefix="more-", allocatable=ONE_POD)
     wait_for(lambda: len(job.running()) == 4, "one more runs: the job has started long ago")
     job.change(pytorchReplicaSpecs={"Worker": {"replicas": 1}})

@@ -31,7 +31,7 @@ class Release(NamedTuple):
     checksum: str
     """Of the module at the version of ``versions.OPERATORS``, as a go.sum has it."""
     package: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...]
     """All that differs from what is released."""
     manifests: str = "manifests"
     """Its folder of manifests."""

@@ -176,12 +176,12 @@ class Volcano(Operator):
     namespace = "volcano-system"
     account = "volcano-controllers"
 
-    def _manifests(self) -> list[str]:
-        return [one for one in _of_volcano(self.name) if "volcano-admission" not in one]
-
     def __init__(self, cluster: Access, folder: Path) -> None:
         self._health = f"127.0.0.1:{free_port()}"
         super().__init__(cluster, folder)
+
+    def _manifests(self) -> list[str]:
+        return [one for one in _of_volcano(self.name) if "volcano-admission" not in one]
 
     def _flags(self) -> list[str]:
         health = ["--enable-healthz", f"--healthz-address={self._health}"]

@@ -28,8 +28,8 @@ from quorate.dialects.table import (
     asks_together,
     awaited_under,
     by_name,
-    gathered,
     gathered_by,
+    gathered_words,
 )
 
 _WARNINGS = tuple(one.warning for one in DIALECTS if one.warning is not no_warning)
@@ -136,7 +136,7 @@ __all__ = [
     "asks_together",
     "awaited_under",
     "by_name",
-    "gathered",
     "gathered_by",
+    "gathered_words",
     "resolve",
 ]

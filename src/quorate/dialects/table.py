@@ -1,4 +1,4 @@
-"""The dialects, one row each. To add one: a file in this room, and a row here."""
+"""The dialects, one row each, and what is asked of all. To add one: a file here, and a row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def asks_together(annotations: Mapping[str, str]) -> tuple[Gathering, int] | Non
     return None
 
 
-def gathered(owner: str, annotations: Mapping[str, str]) -> tuple[str, str]:
+def gathered_words(owner: str, annotations: Mapping[str, str]) -> tuple[str, str]:
     """Say what an owner's pods wait for whose gang others have yet to name to them, and a hint.
 
     "" where nobody will. ``owner`` is how a sentence names it.

@@ -20,7 +20,7 @@ import msgspec
 from quorate.core.model import GangKey, Owner
 from quorate.core.model.changes import Brake, OwnerChanged
 from quorate.core.words.plain_text import plain
-from quorate.dialects import gathered as gathered_words
+from quorate.dialects import gathered_words
 from quorate.dialects.near_misses import of_owner
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.errors import ApiError
