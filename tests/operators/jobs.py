@@ -187,10 +187,13 @@ class VolcanoJob(Job):
 
     def grow(self, count: int) -> None:
         """Have so many pods, all of which it needs: it lets nothing else of it be changed."""
-        job = self.world.cluster.api("GET", self._path)
-        job["spec"]["minAvailable"] = job["spec"]["tasks"][-1]["replicas"] = count
         self.with_workers(count)
-        self.world.cluster.api("PUT", self._path, job)
+        last = len(self.manifest["spec"]["tasks"]) - 1
+        # Not the whole job put back: its controller writes its status meanwhile.
+        paths = "/spec/minAvailable", f"/spec/tasks/{last}/replicas"
+        patch = [{"op": "replace", "path": path, "value": count} for path in paths]
+        kind = "application/json-patch+json"
+        self.world.cluster.api("PATCH", self._path, patch, content_type=kind)
 
     def command(self, action: str) -> None:
         """Have its controller do this, as Volcano's own command line does."""

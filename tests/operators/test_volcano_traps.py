@@ -102,7 +102,7 @@ def test_a_job_that_is_cleaned_up_by_its_ttl_leaves_nothing(world):
     job.create().wait_running()
     job.finish(*job.pods())
     wait_for(lambda: not job.exists() and not job.pods(), "its controller has deleted it")
-    assert not groups(world, VOLCANO)
+    wait_for(lambda: not groups(world, VOLCANO), "its group is gone")
 
 
 def test_pods_of_a_deployment_start_each_by_itself(world):
