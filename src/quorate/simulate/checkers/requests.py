@@ -84,7 +84,10 @@ class Checks:
         told = link.told.get(PODS_PATH, 0)
         self._knew[link.name] = dict(link.told)
         for gang in plan.gangs:
-            may_go_on = self._may_go_on(link, gang.binds[0].uid, told)
+            first = self._history.pods.get(gang.binds[0].uid)
+            truth = self._history.gangs.get(first.gang) if first is not None else None
+            knows = self._knows(link, truth, told) if truth is not None else told
+            may_go_on = truth is not None and self._may_go_on(link, truth, told)
             for bind in gang.binds:
                 self._check_pod(link, bind, told)
                 self._check_node(link, bind)
@@ -92,15 +95,16 @@ class Checks:
                     bind.uid,
                     bind.node,
                     told,
+                    knows,
                     link.told.get(_NODES, 0),
                     self._min_told(link, bind.uid),
                     self._gang_of(gang),
                     may_go_on,
                 )
-            first = self._history.pods.get(gang.binds[0].uid)
             if first is not None:
                 self._newest_min[link.name, first.gang] = self._min_told(link, first.uid)
-            self._check_quorum(link, gang, told)
+                if truth is not None and not truth.is_unclear(told):
+                    self._check_quorum(link, gang, first, truth, told)
         for eviction in plan.evictions:
             pod = self._history.pods.get(eviction.uid)
             truth = self._history.gangs.get(pod.gang) if pod is not None else None
@@ -133,15 +137,12 @@ class Checks:
         path = POD_GROUP_PATHS.get(gang.dialect, PODS_PATH)
         return gang.min_at(link.told.get(path, 0))
 
-    def _may_go_on(self, link: Link, uid: str, told: int) -> bool:
-        """Whether a replica may know a member of a pod's gang that is alive, or is being bound."""
-        pod = self._history.pods.get(uid)
-        gang = self._history.gangs.get(pod.gang) if pod is not None else None
-        members = gang.pods.values() if gang is not None else ()
+    def _may_go_on(self, link: Link, gang: GangTruth, told: int) -> bool:
+        """Whether a replica may know a member of the gang that is alive, or is being bound."""
         return any(
             told < min(one.terminating, one.finished, one.gone)
             and (one.bound <= told or (link.name, one.uid) in self._decisions)
-            for one in members
+            for one in gang.pods.values()
         )
 
     def _goes_on(self, pod: PodTruth, others: list[PodTruth]) -> bool:
@@ -184,11 +185,9 @@ class Checks:
             lambda: f"{link.name} places {bind.name} on {bind.node}: {version}",
         )
 
-    def _check_quorum(self, link: Link, gang: GangBinds, told: int) -> None:
-        first = self._history.pods.get(gang.binds[0].uid)
-        truth = self._history.gangs.get(first.gang) if first is not None else None
-        if first is None or truth is None or truth.is_unclear(told):
-            return
+    def _check_quorum(
+        self, link: Link, gang: GangBinds, first: PodTruth, truth: GangTruth, told: int
+    ) -> None:
         if truth.quorate_since != NEVER or truth.has_started_by(self._knows(link, truth, told)):
             return
         if first.moved and self._history.of_key(gang.key) != truth.name:
@@ -318,7 +317,8 @@ class Checks:
         sent = self._sent_min.get((pod.bound_by, pod.uid))
         minima = (decision.minimum, sent) if pod.marked else (newest,)
         has_quorum = any(one is not None and members >= one for one in minima)
-        had_started = gang.quorate_since <= pod.bound or gang.has_started_by(decision.told)
+        was_known = gang.has_started_by(decision.told) or gang.has_started_by(decision.knows)
+        had_started = gang.quorate_since <= pod.bound or was_known
         self.check(
             "only a quorate gang is marked as started",
             has_quorum or had_started or not pod.marked or gang.is_unclear(decision.told),
@@ -326,7 +326,7 @@ class Checks:
         )
         if pod.marked and not (has_quorum or had_started):
             gang.tampered = True  # a successor believes the mark of one who could not know
-        goes_on = decision.may_go_on and gang.has_started_by(decision.told)
+        goes_on = decision.may_go_on and was_known
         if has_quorum or goes_on:
             gang.go_on(pod.bound, pod.bound_by, decision.told if goes_on else NEVER)
 

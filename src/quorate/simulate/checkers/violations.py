@@ -22,6 +22,8 @@ class Decision(NamedTuple):
     uid: str
     node: str
     told: int
+    knows: int
+    """The revision by which it knew the gang: what it bound counts from the answer on."""
     told_nodes: int
     minimum: int | None
     gang: str
