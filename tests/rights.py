@@ -69,7 +69,8 @@ def _asked() -> Iterable[Right]:
     yield from (Right("patch", of, "podgroups/status") for of in gangs if "volcano" not in of)
     yield Right("patch", "scheduling.sigs.k8s.io", "podgroups")
     yield Right("patch", "scheduling.volcano.sh", "podgroups")
-    yield Right("create", "scheduling.volcano.sh", "queues")
+    yield from (Right(v, "scheduling.k8s.io", "priorityclasses") for v in ("list", "watch"))
+    yield from (Right(v, "scheduling.volcano.sh", "queues") for v in ("list", "watch", "create"))
     yield Right("patch", "scheduling.volcano.sh", "queues/status")
     yield from (Right("get", "apps", f"{one}s") for one in ("deployment", "replicaset"))
     yield Right("get", "apps", "statefulsets")
@@ -89,7 +90,11 @@ WITHHELD = {
         for right in ASKED
         if right.resource.startswith("resourceclaims") and right.verb not in ("list", "watch")
     },
-    "volcano-queues": {right for right in ASKED if right.resource.startswith("queues")},
+    "volcano-queues": {
+        right
+        for right in ASKED
+        if right.resource.startswith("queues") and right.verb in ("create", "patch")
+    },
 }
 """What ``quorate manifests --without`` leaves out, by its value."""
 CHECKED_BESIDES = frozenset({Right("patch", "resource.k8s.io", "resourceclaims/binding")})

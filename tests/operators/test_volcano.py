@@ -11,7 +11,7 @@ from tools.harness.faults import clear_lease
 from tools.objects import named
 from tools.testing import wait_for
 
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+QUEUE = "scheduling.volcano.sh/v1beta1"
 pytestmark = pytest.mark.usefixtures("volcano")
 
 
@@ -19,6 +19,21 @@ def condition(job: VolcanoJob, kind: str) -> dict:
     """Return a condition of its PodGroup."""
     found = job.group().get("status", {}).get("conditions", [])
     return next((one for one in found if one["type"] == kind), {})
+
+
+def path_of(queue: str) -> str:
+    return f"/apis/{QUEUE}/queues/{queue}"
+
+
+def command(world, queue: str, action: str) -> None:
+    """Have Volcano's controllers open or close a queue, as its own command line does."""
+    uid = world.cluster.api("GET", path_of(queue))["metadata"]["uid"]
+    target = {"apiVersion": QUEUE, "kind": "Queue", "name": queue, "uid": uid}
+    world.apply(named("Command", COMMANDS, action.lower(), action=action, target=target))
+
+
+def state_of(world, queue: str) -> str:
+    return world.cluster.api("GET", path_of(queue)).get("status", {}).get("state", "")
 
 
 def test_a_job_waits_whole_without_pods_starts_whole_and_completes(world):
@@ -51,24 +66,6 @@ def test_the_job_is_over_when_the_master_of_mpi_is(world):
     job.finish(*job.pods("mpimaster"))
     wait_for(lambda: job.is_("Completed"), "its status says so")
     wait_for(lambda: not job.pods("mpiworker"), "its workers are gone")
-
-
-def test_of_two_jobs_that_wait_the_one_of_the_higher_priority_class_goes_first(world):
-    nodes = world.nodes(3, allocatable=ONE_POD)
-    jobs = {}
-    for name, value in (("vc-low", 10), ("vc-high", 20)):
-        world.apply(named("PriorityClass", "scheduling.k8s.io/v1", name, value=value))
-        jobs[name] = VolcanoJob(world, "vcjob.yaml", name).with_workers(3)
-        jobs[name].manifest["spec"]["priorityClassName"] = name
-        template = jobs[name].manifest["spec"]["tasks"][0]["template"]
-        template["spec"] |= {"priorityClassName": name, "nodeSelector": {"open": "yes"}}
-        jobs[name].create()
-    wait_for(lambda: len(world.pods()) == 6, "all pods wait for such nodes")
-    world.stays_unbound()
-    for node in nodes:
-        world.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"open": "yes"}}})
-    jobs["vc-high"].wait_running()
-    assert not jobs["vc-low"].running()
 
 
 @pytest.mark.parametrize(
@@ -105,15 +102,43 @@ def test_what_is_not_looked_at_is_said(world):
 
 
 def test_the_queues_are_there_and_their_controller_closes_and_opens_one(world):
-    def state_of(name: str) -> str:
-        return world.cluster.api("GET", f"{QUEUES}/{name}")["status"]["state"]
-
-    assert (state_of("root"), state_of("default")) == ("Open", "Open")
-    target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "default"}
-    target["uid"] = world.cluster.api("GET", f"{QUEUES}/default")["metadata"]["uid"]
+    assert (state_of(world, "root"), state_of(world, "default")) == ("Open", "Open")
     for action, state in (("CloseQueue", "Closed"), ("OpenQueue", "Open")):
-        world.apply(named("Command", COMMANDS, action.lower(), action=action, target=target))
-        wait_for(lambda state=state: state_of("default") == state, f"it is {state}")
+        command(world, "default", action)
+        wait_for(lambda state=state: state_of(world, "default") == state, f"it is {state}")
+
+
+def test_no_job_starts_from_a_queue_that_closes_and_what_has_started_goes_on(world):
+    queue = f"{world.namespace}-research"
+    world.apply(named("Queue", QUEUE, queue, spec={"weight": 1}))
+    wait_for(lambda: state_of(world, queue) == "Open", "it is open")
+    jobs = [VolcanoJob(world, "vcjob.yaml", name) for name in ("one", "two")]
+    world.nodes(jobs[0].size, prefix="first-", allocatable=ONE_POD)
+    for job in jobs:
+        job.manifest["spec"]["queue"] = queue
+        job.create()
+        wait_for(job.phase, "its group is seen")
+    jobs[0].wait_running()
+    command(world, queue, "CloseQueue")
+    words = f"queue {queue} (spec.queue) is closed"
+    world.wait_event("FailedScheduling", words)
+    world.nodes(jobs[1].size, prefix="second-", allocatable=ONE_POD)
+    world.settle()
+    assert len(jobs[0].running()) == jobs[0].size
+    assert (jobs[1].pods(), state_of(world, queue)) == ([], "Closing")
+    command(world, queue, "OpenQueue")
+    jobs[1].wait_running()
+
+
+def test_tasks_of_one_job_may_differ_in_priority(world):
+    """A master that matters more than its workers held its whole job for ever."""
+    world.nodes(3, allocatable=ONE_POD)
+    name = f"{world.namespace}-master"
+    world.apply(named("PriorityClass", "scheduling.k8s.io/v1", name, value=10))
+    job = VolcanoJob(world, "vcjob-mpi.yaml")
+    job.manifest["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = name
+    job.create().wait_running()
+    assert {one["spec"]["priority"] for one in job.pods()} == {0, 10}
 
 
 def test_kill_9_of_both_in_the_middle_of_a_start_loses_nothing(world, quorate, volcano):

@@ -43,7 +43,8 @@ from quorate.core.turn.verifying import (
     places_of,
     preemptions_failed,
 )
-from quorate.core.words.explain import ApiWords, Explainer
+from quorate.core.words.explain import Explainer
+from quorate.core.words.object_words import ApiWords
 
 
 class Scheduler:

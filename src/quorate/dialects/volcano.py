@@ -88,6 +88,7 @@ def _decode(raw: bytes) -> GangSpec:
             warning="; ".join(filter(None, said)),
             min_by_task=by_task,
             priority_class=_name(spec, "priorityClassName"),
+            mixed=True,  # a task's priority is among those of its job: plugins/priority
             admitted=_is_admitted(whole.get("status")),
         )
     except fields.FieldError as error:
@@ -235,7 +236,7 @@ def _conditions(
     found: list[fields.JsonObject], view: GangView, now_s: float
 ) -> list[fields.JsonObject]:
     members = view.members
-    if not members.total and view.reason is not Reason.MIN_RESOURCES_SHORT:
+    if not members.total and not view.reason.holds_the_first_pod:
         is_over = view.admitted and conditions.find(found, "Unschedulable")
         return _put(found, "Unschedulable", "False", "", "", now_s) if is_over else found
     if members.placed >= members.needed:

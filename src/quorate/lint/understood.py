@@ -9,7 +9,7 @@ import msgspec
 
 from quorate.lint.finding import Subject
 from quorate.lint.manifests import Gang, Manifests
-from quorate.lint.objects import mapping, text
+from quorate.lint.objects import mapping, text, value_at
 from quorate.lint.pod_sources import PodSource
 from quorate.lint.workloads.promise import total
 from quorate.lint.workloads.trainer import RUNTIMES
@@ -23,6 +23,7 @@ class GangSeen(msgspec.Struct, frozen=True, rename="camel"):
 
     None means that the files do not say it. ``made_by`` are the objects that make its pods,
     ``object`` is the one that says min, ``operator`` who makes the PodGroup where no file has it.
+    ``queue`` is the one that the gang starts from, which has to exist; "" where none is named.
     """
 
     namespace: str
@@ -36,6 +37,7 @@ class GangSeen(msgspec.Struct, frozen=True, rename="camel"):
     made_by: tuple[Subject, ...]
     scheduler_names: tuple[str, ...]
     operator: str
+    queue: str
 
 
 class PodsSeen(msgspec.Struct, frozen=True, rename="camel"):
@@ -108,7 +110,15 @@ def _seen(gang: Gang) -> GangSeen:
         made_by=tuple(made_by),
         scheduler_names=_schedulers(gang),
         operator=promise.maker if promise and gang.group is None else "",
+        queue=_queue(gang),
     )
+
+
+def _queue(gang: Gang) -> str:
+    if gang.group is not None:
+        return gang.group.spec.queue
+    promise = gang.promise
+    return text(value_at(promise.object.value, promise.queue)) if promise and promise.queue else ""
 
 
 def _schedulers(gang: Gang) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quorate.core.words.explain import ApiWords
+from quorate.core.words.object_words import ApiWords
 from quorate.dialects import DIALECTS, Dialect
 
 

@@ -81,7 +81,7 @@ PLANTED = {
     in_shell.leader_binds_after_its_lease: by_simulation(LEASE),
     in_shell.nobody_asks_who_leads: by_simulation(LEASE),
     in_shell.deletions_are_not_heard: by_simulation(FITS, TRUTH, WAITING_ONLY),
-    in_shell.a_cut_watch_goes_on_too_late: by_simulation(FITS, TRUTH, TOLD, PARTIAL, first=1036),
+    in_shell.a_cut_watch_goes_on_too_late: by_simulation(FITS, TRUTH, TOLD, PARTIAL, first=1062),
     in_shell.rules_between_pods_are_not_read: by_simulation(APART),
     in_core.deadline_is_forgotten: by_simulation(PARTIAL, first=1008),
     in_core.half_bound_gang_is_not_taken_up: by_simulation(PARTIAL, first=1008),
@@ -101,10 +101,10 @@ PLANTED = {
         "missed wake-up", themes=("rules", "tied", "nodes"), first=229
     ),
     in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1007),
-    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1259),
-    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1040),
+    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1440),
+    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1093),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
-        TWICE, first=393, themes=("devices",)
+        TWICE, first=64, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),

@@ -132,6 +132,7 @@ def test_data_has_all_that_a_program_needs(lint):
                 "madeBy": [{"kind": "Job", "namespace": "", "name": "j"}],
                 "schedulerNames": ["quorate"],
                 "operator": "",
+                "queue": "",
             }
         ],
         "podsWithoutGang": [

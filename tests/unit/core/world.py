@@ -29,7 +29,7 @@ from quorate.core.model.policy import Policy
 from quorate.core.model.reasons import Explanation
 from quorate.core.scheduler import Scheduler
 from quorate.core.turn import cycle
-from quorate.core.words.explain import ApiWords
+from quorate.core.words.object_words import ApiWords
 
 GI = 2**30
 GPU = "nvidia.com/gpu"

@@ -1,5 +1,6 @@
 """One bad and one good set of manifests for each name of a finding, by that name."""
 
+from tests.unit.lint.operators import volcano
 from tests.unit.lint.world import (
     ANNOTATION,
     SIGS,
@@ -12,9 +13,12 @@ from tests.unit.lint.world import (
     labelled,
     stateful_set,
 )
+from tools.objects import named
 
 GOOD = [group(2), job(2)]
 VOLCANO_NAME = {ANNOTATION: "g"}
+QUEUE = named("Queue", "scheduling.volcano.sh/v1beta1", "research")
+CLASS = named("PriorityClass", "scheduling.k8s.io/v1", "high", value=5)
 TASK = VOLCANO_NAME | {"volcano.sh/task-spec": "worker"}
 LONG = "a" * 64
 
@@ -71,13 +75,31 @@ CASES = {
     "podgroup-field-ignored": (
         "warning",
         [
-            group(2, api=VOLCANO, networkTopology={"mode": "soft"}, priorityClassName="high"),
+            group(2, api=VOLCANO, networkTopology={"mode": "soft"}),
             job(2, labels={}, annotations=VOLCANO_NAME),
         ],
         [
             group(2, api=VOLCANO, priorityClassName="high"),
-            job(2, labels={}, annotations=VOLCANO_NAME, priorityClassName="high"),
+            job(2, labels={}, annotations=VOLCANO_NAME),
         ],
+    ),
+    "queue-missing": (
+        "warning",
+        [
+            QUEUE,
+            group(2, api=VOLCANO, queue="reserach"),
+            job(2, labels={}, annotations=VOLCANO_NAME),
+        ],
+        [
+            QUEUE,
+            group(2, api=VOLCANO, queue="research"),
+            job(2, labels={}, annotations=VOLCANO_NAME),
+        ],
+    ),
+    "priority-class-missing": (
+        "warning",
+        [CLASS, volcano(2, 2, scheduler="volcano", of_job={"priorityClassName": "hihg"})],
+        [CLASS, volcano(2, 2, scheduler="volcano", of_job={"priorityClassName": "high"})],
     ),
     "min-task-above-replicas": (
         "error",

@@ -41,8 +41,8 @@ def mpi(policy=None, workers=4, **spec):
     )
 
 
-def volcano(least=None, *counts, scheduler=None, **task):
-    spec = {} if least is None else {"minAvailable": least}
+def volcano(least=None, *counts, scheduler=None, of_job=None, **task):
+    spec = dict(of_job or {}) if least is None else {"minAvailable": least, **(of_job or {})}
     if scheduler:
         spec["schedulerName"] = scheduler
     tasks = [

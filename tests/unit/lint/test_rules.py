@@ -7,6 +7,7 @@ import pytest
 
 from quorate.lint.rules import NAMES, RULES
 from tests.unit.lint.cases import CASES, LONG, VOLCANO_NAME
+from tests.unit.lint.operators import mpi, training, volcano
 from tests.unit.lint.world import (
     MIN_LABEL,
     NAME_LABEL,
@@ -25,7 +26,9 @@ from tests.unit.lint.world import (
     stateful_set,
     template,
 )
+from tools.objects import named
 
+CLASSES = "scheduling.k8s.io/v1"
 ELSEWHERE = {
     "pods-without-gang": "test_workloads",
     "workload-min-invalid": "test_workloads",
@@ -278,10 +281,75 @@ def test_a_missing_podgroup_may_be_a_typo():
     assert "did you mean trian?" in found.message
 
 
+def not_found(kind, made):
+    """Return what is said of names of this kind, in files with an object and one of this kind."""
+    is_queue = kind == "Queue"
+    api, name = ("scheduling.volcano.sh/v1beta1", "research") if is_queue else (CLASSES, "high")
+    found = lint(named(kind, api, name), made).findings
+    return [(f.rule, f.path, f.hint) for f in found if f.rule.endswith("-missing")]
+
+
+QUEUE_NAMED = [
+    (volcano(2, 2, scheduler="volcano"), ("spec", "queue")),
+    (training(policy={}), ("spec", "runPolicy", "schedulingPolicy", "queue")),
+    (mpi(policy={}), ("spec", "runPolicy", "schedulingPolicy", "queue")),
+]
+
+
+def with_value(made, path, value):
+    """Return the object with another value of a field."""
+    if not path:
+        return value
+    return {**made, path[0]: with_value(made.get(path[0], {}), path[1:], value)}
+
+
+@pytest.mark.parametrize(("made", "path"), QUEUE_NAMED, ids=["vcjob", "PyTorchJob", "MPIJob"])
+def test_a_queue_that_a_job_names_is_looked_for_if_the_files_have_queues(made, path):
+    at = ".".join(path)
+    assert not_found("Queue", with_value(made, path, "reserach")) == [
+        ("queue-missing", at, f"write {at}: research")
+    ]
+    assert not_found("Queue", with_value(made, path, "team-b")) == [
+        ("queue-missing", at, "add that Queue, or have it made before")
+    ]
+    for name in ("research", "default", ""):
+        assert not_found("Queue", with_value(made, path, name)) == []
+    assert rules(lint(with_value(made, path, "reserach"))) == set(), "the cluster may have it"
+
+
+def test_a_priority_class_of_the_system_is_in_each_cluster():
+    made = volcano(2, 2, scheduler="volcano")
+    for name in ("system-cluster-critical", "high"):
+        assert (
+            not_found("PriorityClass", with_value(made, ["spec", "priorityClassName"], name)) == []
+        )
+    made = with_value(made, ["spec", "priorityClassName"], "hihg")
+    assert not_found("PriorityClass", made) == [
+        ("priority-class-missing", "spec.priorityClassName", "write spec.priorityClassName: high")
+    ]
+
+
+def test_the_queue_that_a_gang_names_is_told_though_all_is_well():
+    report = lint(
+        group(2, api=VOLCANO, queue="research"), job(2, labels={}, annotations=VOLCANO_NAME)
+    )
+    assert [one.queue for one in report.gangs] == ["research"]
+    report = lint(with_value(volcano(2, 2, scheduler="volcano"), ["spec", "queue"], "research"))
+    assert [one.queue for one in report.gangs] == ["research"]
+
+
+def test_tasks_of_volcanos_jobs_may_differ_in_priority():
+    one, other = (
+        job(1, name, labels={}, annotations=VOLCANO_NAME, priorityClassName=name)
+        for name in ("a", "b")
+    )
+    assert rules(lint(group(2, api=VOLCANO), one, other)) == set()
+
+
 def test_priority_classes_of_one_value_agree():
     classes = [
         {
-            "apiVersion": "scheduling.k8s.io/v1",
+            "apiVersion": CLASSES,
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": 7,

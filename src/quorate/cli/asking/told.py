@@ -63,8 +63,8 @@ def is_leaders(gang: GangEntry) -> bool:
 
 def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: float) -> Told:
     """Return what is known of a gang that ``explainer`` knows."""
-    is_short = not gang.members and heard is not None and _says_short(gang, heard)
-    if not (is_leaders(gang) or is_short):
+    is_held = not gang.members and heard is not None and _says_held(gang, heard)
+    if not (is_leaders(gang) or is_held):
         found = explainer.explain(gang.key)
         assert found is not None
         return Told(_with_held(found, heard, now_s), None)
@@ -74,21 +74,21 @@ def told(gang: GangEntry, heard: Heard | None, explainer: Explainer, now_s: floa
     is_older = (before.total, before.unassigned) != (now.total, now.unassigned)
     one = msgspec.structs.replace(
         heard.explanation,
-        members=now if is_older or is_short else _with_phases(before, now),
-        warnings=warnings_of(gang),
+        members=now if is_older or is_held else _with_phases(before, now),
+        warnings=warnings_of(gang, heard.explanation.missing_class),
     )
     if is_older and one.state is not GangState.STARTED:
         one = msgspec.structs.replace(one, state=_state(gang))
     return Told(_with_held(one, heard, now_s), Said(heard.at_s, is_older))
 
 
-def _says_short(gang: GangEntry, heard: Heard) -> bool:
-    """Whether the leader has said that this object is admitted when there is room, and not yet.
+def _says_held(gang: GangEntry, heard: Heard) -> bool:
+    """Whether the leader has said what has to change before it admits this object.
 
-    Its clients make no pod before. Of the nodes the leader alone knows.
+    Its clients make no pod before. Nodes and queues are known to the leader alone.
     """
     one, uid = heard.explanation, gang.spec.uid if gang.spec is not None else ""
-    is_so = one.reason is Reason.MIN_RESOURCES_SHORT and not one.members.total
+    is_so = one.reason.holds_the_first_pod and not one.members.total
     return is_so and heard.uid == uid
 
 
@@ -131,5 +131,6 @@ def _unsaid(gang: GangEntry) -> Explanation:
         reason=Reason.STARTING if state is GangState.STARTING else Reason.NONE,
         message=words,
         members=members,
-        warnings=warnings_of(gang),
+        priority=gang.priority,
+        warnings=warnings_of(gang, ""),
     )

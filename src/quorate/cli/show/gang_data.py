@@ -20,7 +20,16 @@ from quorate.core.model.reasons import Explanation, Reason
 from quorate.shell.apis import api_words
 
 API_VERSION = "quorate.dev/v1alpha1"
-_LEFT_TO_US = ("key", "state", "reason", "members", "heldUntilS", "order", "exhausted")
+_LEFT_TO_US = (
+    "key",
+    "state",
+    "reason",
+    "members",
+    "missingClass",
+    "heldUntilS",
+    "order",
+    "exhausted",
+)
 
 
 def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any]:
@@ -45,7 +54,6 @@ def gang_object(explanation: Explanation, result: SurveyResult) -> dict[str, Any
         if words and words.kind and gang.spec is not None
         else None,
         "owner": owner and {"kind": owner.kind, "name": owner.name},
-        "priority": gang.priority,
         "schedulerName": first.pod.scheduler if first else "",
         "state": state_of(explanation),
         "reason": "" if explanation.reason is Reason.NONE else str(explanation.reason),

@@ -56,6 +56,7 @@ def _gang(one: GangSeen) -> str:
         _pods(one.pods),
         *_gpus(one.gpus),
         *_schedulers(one.scheduler_names),
+        *([f"queue {one.queue}"] if one.queue else []),
     ]
     each = ""
     if one.gangs != 1:

@@ -72,7 +72,7 @@ def _facts(explanation: Explanation, line: Line) -> Iterator[str]:
 def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]:
     gang = result.gang(explanation.key)
     yield f"  age       {age(result.now_s - gang.created_s)}"
-    yield f"  priority  {gang.priority}"
+    yield f"  priority  {explanation.priority}"
     if explanation.nodes:
         yield f"  nodes     {explanation.nodes} in the cluster"
     entries = sorted(gang.members.values(), key=lambda entry: entry.pod.name)

@@ -347,6 +347,10 @@ def _check_sums(scheduler: Checked) -> Iterator[Violation]:
         text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
         yield Violation(Invariant.GANG_COUNTS, "cluster", text)
     for key, gang in cluster.gangs.items():
+        named = gang.spec.priority_class if gang.spec is not None else ""
+        if gang.class_priority != (value := cluster.priority_classes.get(named)):
+            text = f"its class is counted as {gang.class_priority}, and is {value}"
+            yield Violation(Invariant.GANG_COUNTS, str(key), text)
         if gang.spec is None:
             continue  # min is what its newest pods say
         lacks = gang.spec.min_count > max(1, len(gang.members))

@@ -1,4 +1,4 @@
-"""Takes changes of other objects than pods, nodes and gang objects; rules look these objects up.
+"""Takes changes of other objects than pods, nodes and gang objects: those that are looked up.
 
 Each goes to the part of the cluster that keeps its kind. Called by ``cluster`` with itself. To add
 a kind, add a case to ``_put`` and to ``_remove``.
@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quorate.core.cluster.gangs.gang_objects import priority_class_changed, queue_changed
 from quorate.core.cluster.state import ClusterState
-from quorate.core.model import DeviceClass, Namespace, ResourceClaim, ResourceSlice, changes
+from quorate.core.model import (
+    DeviceClass,
+    Namespace,
+    PriorityClass,
+    Queue,
+    ResourceClaim,
+    ResourceSlice,
+    changes,
+)
 from quorate.core.model.changes import AnyObject
 from quorate.core.model.selecting_objects import (
     PodDisruptionBudget,
@@ -39,6 +48,10 @@ def _put(found: AnyObject, cluster: ClusterState) -> None:
             _relabel(found.name, dict(found.labels), cluster)
         case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
             cluster.touched |= cluster.spread_defaults.put(found)
+        case Queue():
+            queue_changed(cluster, found.name, found)
+        case PriorityClass():
+            priority_class_changed(cluster, found.name, found)
         case PodDisruptionBudget():
             cluster.precedence.budgets.put(found)
         case DeviceClass():
@@ -56,6 +69,10 @@ def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None
             _relabel(name, {}, cluster)
         case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
             cluster.touched |= cluster.spread_defaults.remove(kind, namespace, name)
+        case "Queue":
+            queue_changed(cluster, name, None)
+        case "PriorityClass":
+            priority_class_changed(cluster, name, None)
         case "PodDisruptionBudget":
             cluster.precedence.budgets.remove(namespace, name)
         case "ResourceSlice" | "DeviceClass" | "ResourceClaim":

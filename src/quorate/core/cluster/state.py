@@ -32,7 +32,7 @@ from quorate.core.cluster.nodes.resource_columns import recount
 from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.storage import Storage
-from quorate.core.model import GangKey, Pod, changes
+from quorate.core.model import GangKey, Pod, Queue, changes
 from quorate.core.model.changes import KindProblem
 from quorate.core.model.journal import Journal, entry_of
 from quorate.core.model.profile import GANGS, Profile
@@ -62,6 +62,8 @@ class ClusterState:
         self.pods: dict[str, PodEntry] = {}
         self.gangs: dict[GangKey, GangEntry] = {}
         self.owners = Owners()
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, int] = {}
         self.served: dict[str, bool] = {}
         self.unserved: dict[str, KindProblem] = {}
         self.reservations = Reservations(self.classes)
@@ -125,8 +127,7 @@ class ClusterState:
         self.nodes.take_many(rows, pod_class)
         self.neighbours.take_many(rows, [entry.label_set for entry in entries], pod_class.spec)
         self.touched.add(gang.key)
-        names = [entry.node for entry in entries]
-        self.reservations.note_assumed(gang.key, uids, names, pod_class)
+        self.reservations.note_assumed(gang.key, uids, [e.node for e in entries], pod_class)
 
     # Nodes
 
@@ -342,12 +343,11 @@ class ClusterState:
         """Move a pod to another place and node."""
         if self._stays(entry, entry.pod, where, node):
             return
-        row_before, was = entry.row, placed(entry)
+        row, was = entry.row, placed(entry)
         self._leave(entry)
         self._enter(entry, where, node)
         self.reservations.note(was, entry)
-        if row_before >= 0 and entry.row != row_before:
-            self.grown.add(row_before)
+        self.grown.update((row,) if row >= 0 and entry.row != row else ())
 
     # Gangs
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.state import ClusterState
-from quorate.core.model import Pod, changes
+from quorate.core.model import Pod, Queue, changes
 from quorate.core.model.changes import KindProblem
 
 BUDGETS = "PodDisruptionBudget"
@@ -79,6 +79,8 @@ def _waiting(gang: GangEntry) -> list[PodEntry]:
 def _matters(kind: str, gang: GangEntry, cluster: ClusterState) -> bool:
     if kind in (gang.key.dialect, BUDGETS):
         return True
+    if kind == Queue.__name__:
+        return gang.spec is not None and bool(gang.spec.queue)
     for kinds, needs in _NEEDS:
         if kind in kinds:
             return any(needs(entry, cluster) for entry in _waiting(gang))

@@ -197,8 +197,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     ``hold_s`` is how long room is reserved for its replacement; None: its gang's, or the default.
     ``nominated`` is the node on which it was promised room; ``start_time`` is the API's own text
     (UTC, so that it sorts). ``preempted`` says that it terminates because a scheduler preempted it.
-    ``priority_class`` is the name of its PriorityClass; ``run`` tells what one controller made,
-    such as one Job, from a later run of the same name. Both are of members of gangs alone.
+    ``run`` tells what one controller made, such as one Job, from a later run of the same name; it
+    is of members of gangs alone.
     ``meant`` is set where the pod names its gang in vain. ``gathered_by`` is the API whose
     controllers give a gang to a pod without one if its owner asks for that; "" if none do.
     """
@@ -232,7 +232,6 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     start_time: str = ""
     preempted: bool = False
     never_preempts: bool = False
-    priority_class: str = ""
     run: str = ""
     meant: Meant | None = None
     gathered_by: str = ""
@@ -265,6 +264,20 @@ class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     labels: tuple[tuple[str, str], ...] = ()
 
 
+class Queue(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """A queue of Volcano's. ``closed``: its gangs may not start, as it is closed or closes."""
+
+    name: str
+    closed: bool = False
+
+
+class PriorityClass(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """The priority that a name stands for."""
+
+    name: str
+    value: int
+
+
 class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an object of an API says of its gang.
 
@@ -272,7 +285,9 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     be used as it is, ``warning`` what is odd about it. ``hold_s`` is as in ``Pod``.
     ``min_by_task`` is how many members of each task (``Membership.task``) must be able to start,
     each at least 1, sorted by name; they are part of ``min_count``, and sum up to no more.
-    ``priority_class`` is the PriorityClass that the object names, which its members should have.
+    ``queue`` and ``priority_class`` are names of objects: the gang starts only from an open queue,
+    and that class, where it exists, has its priority, whatever its members have. ``mixed`` is
+    whether these may differ in priority.
     ``admitted`` is whether its status tells clients that wait for that to make its pods.
     """
 
@@ -289,4 +304,5 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     warning: str = ""
     min_by_task: tuple[tuple[str, int], ...] = ()
     priority_class: str = ""
+    mixed: bool = False
     admitted: bool = False

@@ -21,6 +21,8 @@ from quorate.core.model import (
     Node,
     Owner,
     Pod,
+    PriorityClass,
+    Queue,
     ResourceClaim,
     ResourceSlice,
 )
@@ -29,8 +31,10 @@ from quorate.core.model.selecting_objects import PodDisruptionBudget, Selects
 from quorate.core.model.storage import AnyStorage
 
 AnyDevices = ResourceSlice | DeviceClass | ResourceClaim
-AnyObject = Namespace | Selects | PodDisruptionBudget | AnyStorage | AnyDevices
-"""What rules look up besides pods and nodes: a tagged union, one struct for each kind."""
+AnyObject = (
+    Namespace | Queue | PriorityClass | Selects | PodDisruptionBudget | AnyStorage | AnyDevices
+)
+"""What is looked up besides pods, nodes and gangs: a tagged union, one struct for each kind."""
 
 
 class Change(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):

@@ -32,6 +32,8 @@ class Reason(StrEnum):
     API_NOT_AVAILABLE = "ApiNotAvailable"
     """A kind of objects that it needs cannot be listed: a right is missing, or its API fails."""
     GANG_OBJECT_INVALID = "PodGroupInvalid"
+    QUEUE_MISSING = "QueueNotFound"
+    QUEUE_CLOSED = "QueueClosed"
     UNKNOWN_GANG_LABEL = "UnknownGangLabel"
     GANG_NAME_INVALID = "GangNameInvalid"
     """The pod names a gang by a name that no object can have."""
@@ -60,6 +62,11 @@ class Reason(StrEnum):
         return self in _NODES_WOULD_HELP
 
     @property
+    def holds_the_first_pod(self) -> bool:
+        """Whether a client that makes no pod before we admit its gang waits for that."""
+        return self in (Reason.MIN_RESOURCES_SHORT, Reason.QUEUE_MISSING, Reason.QUEUE_CLOSED)
+
+    @property
     def is_misconfiguration(self) -> bool:
         """Whether somebody has to change an object before this gang can ever start."""
         return self in _MISCONFIGURATION
@@ -79,6 +86,7 @@ _MISCONFIGURATION = {
     Reason.GANG_API_NOT_INSTALLED,
     Reason.API_NOT_AVAILABLE,
     Reason.GANG_OBJECT_INVALID,
+    Reason.QUEUE_MISSING,
     Reason.UNKNOWN_GANG_LABEL,
     Reason.GANG_NAME_INVALID,
     Reason.MEMBERS_DISAGREE,
@@ -167,11 +175,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of why a gang stands where it stands.
 
     ``message`` is the one that condition, Event and command line share; ``hint`` says what a
-    person can do; ``warnings`` are true whatever the reason (two dialects on one pod). ``held``
-    says what room is reserved for replacements of lost members, and until when: ``held_until_s`` is
-    that time (epoch seconds; 0: nothing is). ``order`` is what the line is sorted by, smaller first
-    (``queue.ordering``); empty: the gang is not in line. ``exhausted`` means that room was not
-    found in a search that ended before it was complete.
+    person can do; ``priority`` is the gang's; ``missing_class`` is the PriorityClass that its
+    object names and that does not exist; ``warnings`` are true whatever the reason (two dialects on
+    one pod). ``held`` says what room is reserved for replacements of lost members, and until when:
+    ``held_until_s`` is that time (epoch seconds; 0: nothing is). ``order`` is what the line is
+    sorted by, smaller first (``queue.ordering``); empty: the gang is not in line. ``exhausted``
+    means that room was not found in a search that ended before it was complete.
     """
 
     key: GangKey
@@ -179,6 +188,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     message: str
     members: Members
+    priority: int = 0
+    missing_class: str = ""
     hint: str = ""
     nodes: int = 0
     blockers: tuple[Blocker, ...] = ()
@@ -192,7 +203,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 class GangView(msgspec.Struct, frozen=True, kw_only=True):
     """What a dialect needs to write the status of a gang's object.
 
-    ``admitted`` says whether minResources fit (Volcano's Inqueue); ``owner`` is the first member's.
+    ``admitted`` says whether its clients may make its pods (Volcano's Inqueue); ``owner`` is the
+    first member's.
     """
 
     key: GangKey

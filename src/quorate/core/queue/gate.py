@@ -10,7 +10,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, Where
 from quorate.core.cluster.gangs.owners import OwnerFacts
 from quorate.core.cluster.unlisted_kinds import problem_for
-from quorate.core.model import GangKey, Owner, Pod
+from quorate.core.model import GangKey, Owner, Pod, Queue
 from quorate.core.model.reasons import Reason
 
 
@@ -24,10 +24,8 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
         return Reason.INTERNAL_ERROR
     if cluster.unserved and problem_for(gang, cluster) is not None:
         return Reason.API_NOT_AVAILABLE
-    if not gang.quorum_is_known:
-        return _object_missing(gang.key, cluster)
-    if gang.spec is not None and gang.spec.defect:
-        return Reason.GANG_OBJECT_INVALID
+    if (reason := _of_object(gang, cluster)) is not Reason.NONE:
+        return reason
     if gang.started:
         return _held_pods(gang) if not gang.waits else _not_yet(gang, cluster, now_s)
     if gang.disagrees:
@@ -37,6 +35,26 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     if gang.lacking(EXISTING):
         return _too_few_of_task(gang)
     return _not_yet(gang, cluster, now_s)
+
+
+def _of_object(gang: GangEntry, cluster: Cluster) -> Reason:
+    """Return what is wrong with the gang's object, or with the queue that it names.
+
+    Volcano neither admits nor places the gang of a queue that is missing or not open. A started one
+    goes on here, and where no queue is known, as while none can be listed, none is asked for.
+    """
+    spec, queues = gang.spec, cluster.queues
+    if not gang.quorum_is_known:
+        return _object_missing(gang.key, cluster)
+    if spec is None:
+        return Reason.NONE
+    if spec.defect:
+        return Reason.GANG_OBJECT_INVALID
+    if gang.started or not (spec.queue and queues) or Queue.__name__ in cluster.unserved:
+        return Reason.NONE
+    if spec.queue not in queues:
+        return Reason.QUEUE_MISSING
+    return Reason.QUEUE_CLOSED if queues[spec.queue].closed else Reason.NONE
 
 
 def _not_yet(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:

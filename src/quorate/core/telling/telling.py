@@ -174,7 +174,7 @@ class Telling:
             words = explainer.pod_message(first, explanation)
             self._tell_readers(one, first.pod, words, explanation, now)
         self._tell_before_pods(one, explainer.awaited_under(gang), explanation, now)
-        if gang.members or explanation.reason is Reason.MIN_RESOURCES_SHORT:
+        if gang.members or explanation.reason.holds_the_first_pod:
             self.counted.put(gang, explanation.state, explanation.reason, recipients)
         else:
             self.counted.drop(gang.key)
@@ -301,15 +301,15 @@ class Telling:
     def _tell_before_pods(
         self, one: _Gang, awaited_under: str, explanation: Explanation, now: Now
     ) -> None:
-        """Queue the Event of a gang whose clients make no pod before there is room.
+        """Queue the Event of a gang whose clients make no pod before it is admitted.
 
         Where that was said, it is said once that it is no longer so.
         """
         reason, key = explanation.reason, explanation.key
-        short = Reason.MIN_RESOURCES_SHORT
-        is_told = one.is_before_pods or short in (reason, one.event_reason)
+        holds, last = reason.holds_the_first_pod, one.event_reason
+        is_told = one.is_before_pods or holds or (last is not None and last.holds_the_first_pod)
         one.is_before_pods = bool(awaited_under) and is_told
-        if one.is_before_pods and (reason is short or reason is not one.event_reason):
+        if one.is_before_pods and (holds or reason is not last):
             pod = Pod("", key.namespace, key.name, scheduler=awaited_under, spec=PodSpec())
             self._tell_readers(one, pod, (reason, explanation.message), explanation, now)
 

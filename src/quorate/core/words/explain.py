@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
@@ -22,7 +21,7 @@ from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, a
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
-from quorate.core.queue.gate import asked_owners, held_by, namesake
+from quorate.core.queue.gate import asked_owners, held_by
 from quorate.core.queue.ordering import order_key
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import (
@@ -42,6 +41,7 @@ from quorate.core.words.gang_facts import (
     unexplained,
     warnings_of,
 )
+from quorate.core.words.object_words import ApiWords, missing_class, object_words
 from quorate.core.words.owner_words import maker_hint, maker_words, makers_of
 from quorate.core.words.pod_words import (
     disagreement,
@@ -53,22 +53,6 @@ from quorate.core.words.pod_words import (
     single_words,
     task_words,
 )
-
-
-class ApiWords(NamedTuple):
-    """The names that a person uses: a dialect's object, and the pods' keys for gang and min.
-
-    ``kind`` and ``api_version`` are ``""`` in a dialect without objects, where pods have min in
-    ``min_key``; ``min_key`` is ``""`` in the others. ``awaited_under`` is the scheduler name under
-    which clients make no pod before we have admitted the object; ``""``: they wait for nobody.
-    """
-
-    kind: str
-    api_version: str
-    member_key: str
-    min_key: str = ""
-    awaited_under: str = ""
-
 
 _FIX_CLAIM = "create or fix that object, or wait for it to be made"
 _START_PODS = "start pods that match spec.affinity.podAffinity, or fix it"
@@ -156,6 +140,7 @@ class Explainer:
                 reason, message, diagnosis = self._behind_back_off(gang, message)
         reservations = self._cluster.reservations
         held = reservations.of(key), reservations.not_reserved(key)
+        lacks_class = missing_class(gang, self._cluster)
         return Explanation(
             key=key,
             state=state_of(gang),
@@ -165,7 +150,9 @@ class Explainer:
             members=members_in(gang),
             nodes=self._room.snapshot.nodes_alive,
             blockers=diagnosis.blockers if diagnosis else (),
-            warnings=warnings_of(gang),
+            priority=gang.priority,
+            missing_class=lacks_class,
+            warnings=warnings_of(gang, lacks_class),
             held=reserved_for(*held),
             held_until_s=held_until_s(*held),
             order=tuple(map(float, order_key(gang)[:-1])) if is_in_line else (),
@@ -190,7 +177,8 @@ class Explainer:
             uid=gang.spec.uid if gang.spec else "",
             state=explanation.state,
             members=explanation.members,
-            admitted=gang.started or not self._shortage(gang),
+            admitted=gang.started
+            or not (explanation.reason.holds_the_first_pod or self._shortage(gang)),
             reason=explanation.reason,
             message=explanation.message,
             created_s=gang.created_s,
@@ -259,15 +247,11 @@ class Explainer:
 
     def _held_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
         """Return message and hint of a gang that is held back before any node is looked at."""
+        if (said := object_words(gang, reason, self._cluster, self._words)) is not None:
+            return said
         match reason:
             case Reason.NOT_ENOUGH_MEMBERS | Reason.OWNER_MAKES_TOO_FEW | Reason.MEMBERS_GATED:
                 return self._member_words(gang, reason)
-            case Reason.GANG_OBJECT_MISSING if not gang.key.is_single:
-                return self._missing_words(gang.key)
-            case Reason.GANG_OBJECT_IN_OTHER_API:
-                return self._other_api_words(gang.key)
-            case Reason.GANG_API_NOT_INSTALLED | Reason.GANG_OBJECT_INVALID:
-                return self._unusable_words(gang, reason)
             case Reason.API_NOT_AVAILABLE:
                 return problem_for(gang, self._cluster) or held_pod_words(gang, self._cluster)
             case Reason.MEMBERS_DISAGREE:
@@ -302,34 +286,6 @@ class Explainer:
         makers = makers_of(gang, self._cluster.owners)
         hint = maker_hint(gang.key.namespace, makers, gang.exist, need)
         return "; ".join([*parts, *maker_words(makers)]), hint
-
-    def _missing_words(self, key: GangKey) -> tuple[str, str]:
-        api = self._words(key.dialect)
-        return (
-            f"{api.kind} {key.name} ({api.api_version}) does not exist in namespace "
-            f"{key.namespace}",
-            f"create it, or remove {api.member_key} from the pods",
-        )
-
-    def _unusable_words(self, gang: GangEntry, reason: Reason) -> tuple[str, str]:
-        api, name = self._words(gang.key.dialect), gang.key.name
-        if reason is Reason.GANG_API_NOT_INSTALLED:
-            return (
-                f"{api.kind} {name} cannot exist: this cluster does not serve {api.api_version}",
-                "install its CRD: quorate manifests --only crds | kubectl apply -f -",
-            )
-        defect = gang.spec.defect if gang.spec else ""
-        return f"{api.kind} {name} cannot be used: {defect}", "fix that field"
-
-    def _other_api_words(self, key: GangKey) -> tuple[str, str]:
-        other = namesake(key, self._cluster) or key
-        mine, theirs = self._words(key.dialect), self._words(other.dialect)
-        return (
-            f"the pods' {mine.member_key} names a {mine.kind} of {mine.api_version}, and "
-            f"{key.name} is one of {theirs.api_version}",
-            f"use {theirs.member_key}: {key.name} on the pods, or create the {mine.kind} in "
-            f"{mine.api_version}",
-        )
 
     def _words(self, dialect: str) -> ApiWords:
         return self._apis.get(dialect, ApiWords("PodGroup", dialect, "the group's name"))

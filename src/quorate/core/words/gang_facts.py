@@ -11,7 +11,7 @@ from quorate.core.cluster.gangs.gangs import GangEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED
 from quorate.core.model import GangKey
 from quorate.core.model.reasons import Explanation, GangState, Members, Reason
-from quorate.core.words.pod_words import priority_words
+from quorate.core.words.object_words import class_words
 
 
 def state_of(gang: GangEntry) -> GangState:
@@ -48,7 +48,7 @@ def members_in(gang: GangEntry) -> Members:
     )
 
 
-def warnings_of(gang: GangEntry) -> tuple[str, ...]:
+def warnings_of(gang: GangEntry, missing_class: str) -> tuple[str, ...]:
     """Return warnings about the gang that do not keep it from starting."""
     of_object = (gang.spec.warning,) if gang.spec is not None and gang.spec.warning else ()
     said = dict.fromkeys(e.pod.warning for e in gang.members.values() if e.pod.warning)
@@ -57,8 +57,8 @@ def warnings_of(gang: GangEntry) -> tuple[str, ...]:
         for entry in gang.members.values()
         if entry.where is Where.REFUSED
     )
-    of_priority = (words,) if (words := priority_words(gang)) else ()
-    return (*of_object, *of_priority, *said, *refused)
+    of_class = (class_words(missing_class),) if missing_class else ()
+    return (*of_object, *of_class, *said, *refused)
 
 
 def unexplained(key: GangKey, incident: str) -> Explanation:

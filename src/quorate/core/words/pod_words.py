@@ -144,29 +144,15 @@ def task_words(gang: GangEntry) -> tuple[list[str], str]:
     """Return the tasks with too few members, and the hint; empty if all have enough."""
     missing = gang.lacking(EXISTING)
     least = dict(gang.spec.min_by_task) if gang.spec is not None else {}
-    parts = [f"task {_shown(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
+    parts = [f"task {shown_name(t)} has {least[t] - n} of {least[t]}" for t, n in missing.items()]
     more = len(parts) - policy.TASKS_NAMED_MAX
     wanted = " and ".join(
-        f"{n} of task {_shown(t)}" for t, n in list(missing.items())[: policy.TASKS_NAMED_MAX]
+        f"{n} of task {shown_name(t)}" for t, n in list(missing.items())[: policy.TASKS_NAMED_MAX]
     )
     words = parts[: policy.TASKS_NAMED_MAX] + ([f"so have {more} more tasks"] if more > 0 else [])
     return words, f"create {wanted}, or lower spec.minTaskMember" if missing else ""
 
 
-def priority_words(gang: GangEntry) -> str:
-    """Warn of an object's priority class that a member lacks: it does not order the queue then."""
-    wanted = gang.spec.priority_class if gang.spec is not None else ""
-    pods = [entry.pod for entry in gang.members.values()] if wanted else []
-    others = [pod for pod in pods if pod.priority_class != wanted]
-    if not others:
-        return ""
-    pod = min(others, key=lambda pod: pod.name)
-    has = f'has "{_shown(pod.priority_class)}"' if pod.priority_class else "has none"
-    return (
-        f'spec.priorityClassName is "{_shown(wanted)}" and pod {pod.name} {has}: the priority of '
-        "the pods counts; give them that priorityClassName"
-    )
-
-
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
+    """Return a name that users have written, cut where it is long."""
     return name if len(name) <= policy.NAME_CHARS_MAX else f"{name[: policy.NAME_CHARS_MAX]}..."

@@ -47,6 +47,11 @@ RULES = (
     Rule(groups.min_not_positive, ("min-not-positive",), "a min that makes no gang"),
     Rule(groups.timeout, ("timeout-out-of-range",), "a timeout that does not count"),
     Rule(volcano.ignored_fields, ("podgroup-field-ignored",), "a field that does not count"),
+    Rule(
+        volcano.missing_names,
+        ("queue-missing", "priority-class-missing"),
+        "a queue or priority class that is not there",
+    ),
     Rule(groups.without_pods, ("podgroup-without-pods",), "a PodGroup that no pod names"),
     Rule(gangs.mixed_eras, ("label-era-mixed",), "pods and PodGroup of different APIs"),
     Rule(

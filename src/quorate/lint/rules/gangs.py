@@ -17,6 +17,7 @@ from quorate.lint.pod_sources import PodSource
 from quorate.lint.rules.pods import did_you_mean
 from quorate.lint.rules.stages import made_together
 from quorate.lint.tree import Path
+from quorate.lint.workloads.promise import VOLCANO
 
 DEFAULT = "default-scheduler"
 _TYPO = 0.85
@@ -283,7 +284,7 @@ def _scheduler_path(source: PodSource) -> Path:
 
 
 def priorities(manifests: Manifests) -> Iterator[Finding]:
-    """Members of different priority: the scheduler holds such a gang."""
+    """Members of different priority: the scheduler holds such a gang, but one of Volcano's."""
     values = {
         one.name: one.value.get("value")
         for one in manifests.objects
@@ -291,7 +292,7 @@ def priorities(manifests: Manifests) -> Iterator[Finding]:
     }
     for gang in manifests.gangs:
         first = gang.sources[0]
-        for source in gang.sources[1:]:
+        for source in gang.sources[1:] if gang.key.dialect != VOLCANO else ():
             one, other = _priority(first), _priority(source)
             if one == other or (values.get(one) is not None and values[one] == values.get(other)):
                 continue

@@ -1,16 +1,21 @@
-"""Rules about fields that only Volcano's PodGroup has: ignored fields, and its tasks."""
+"""Rules about fields that only Volcano's PodGroup has: ignored ones, what it names, its tasks."""
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from quorate.core.model import GangSpec
 from quorate.core.words.counting import counted
 from quorate.dialects import by_name
 from quorate.dialects.common.fields import shown
 from quorate.lint.finding import Finding
-from quorate.lint.manifests import Gang, Manifests
-from quorate.lint.objects import text
+from quorate.lint.manifests import Manifests
+from quorate.lint.objects import KubeObject, path_text, text, value_at
+from quorate.lint.tree import Path
+from quorate.lint.workloads.promise import Promise
 
 
 def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
@@ -20,21 +25,75 @@ def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
             field = said.split(" ", 1)[0].removeprefix("spec.")
             hint = "leave it out, or see docs/users/semantics.md for what counts"
             yield group.object.warning("podgroup-field-ignored", ("spec", field), said, hint)
-    for gang in manifests.gangs:
-        yield from _priority_class(gang)
 
 
-def _priority_class(gang: Gang) -> Iterator[Finding]:
-    wanted = gang.group.spec.priority_class if gang.group is not None else ""
-    for source in gang.sources if wanted else ():
-        if gang.group is not None and text(source.spec.get("priorityClassName")) != wanted:
-            yield gang.group.object.warning(
-                "podgroup-field-ignored",
-                ("spec", "priorityClassName"),
-                f"spec.priorityClassName is {shown(wanted)}, which the pods of {source.title} do "
-                "not have: the priority of the pods counts",
-                f"write priorityClassName: {wanted} in the spec of these pods",
-            )
+class _Named(NamedTuple):
+    """Objects of the cluster that a gang's object may name, and which of them every cluster has."""
+
+    rule: str
+    group: str
+    kind: str
+    words: str
+    built_in: tuple[str, ...]
+    in_group: Callable[[GangSpec], str]
+    group_path: Path
+    promise_path: Callable[[Promise], Path]
+
+
+_NAMED = (
+    _Named(
+        "queue-missing",
+        "scheduling.volcano.sh",
+        "Queue",
+        "queue",
+        ("root", "default"),
+        lambda spec: spec.queue,
+        ("spec", "queue"),
+        lambda promise: promise.queue,
+    ),
+    _Named(
+        "priority-class-missing",
+        "scheduling.k8s.io",
+        "PriorityClass",
+        "priority class",
+        ("system-node-critical", "system-cluster-critical"),
+        lambda spec: spec.priority_class,
+        ("spec", "priorityClassName"),
+        lambda promise: promise.priority_class,
+    ),
+)
+
+
+def missing_names(manifests: Manifests) -> Iterator[Finding]:
+    """A queue or priority class that the files do not have, though they have others."""
+    for what in _NAMED:
+        of_kind = [one for one in manifests.objects if one.kind == what.kind]
+        there = {one.name for one in of_kind if one.group == what.group}
+        if not there:
+            continue
+        for group in manifests.groups:
+            name = what.in_group(group.spec)
+            yield from _missing(what, group.object, what.group_path, name, there)
+        for promise in manifests.promises:
+            path = what.promise_path(promise)
+            name = text(value_at(promise.object.value, path)) if path else ""
+            yield from _missing(what, promise.object, path, name, there)
+
+
+def _missing(
+    what: _Named, one: KubeObject, path: Path, name: str, there: set[str]
+) -> Iterator[Finding]:
+    if not name or name in there or name in what.built_in:
+        return
+    close = difflib.get_close_matches(name, there, n=1)
+    yield one.warning(
+        what.rule,
+        path,
+        f"{what.words} {shown(name)} is in none of the files, which have others",
+        f"write {path_text(path)}: {close[0]}"
+        if close
+        else f"add that {what.kind}, or have it made before",
+    )
 
 
 def min_by_task(manifests: Manifests) -> Iterator[Finding]:

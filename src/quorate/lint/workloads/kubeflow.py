@@ -51,4 +51,6 @@ def _promise(
         ("spec",) if written is None else MIN_AVAILABLE,
         maker,
         names_scheduler,
+        queue=(*_POLICY, "queue"),
+        priority_class=(*_POLICY, "priorityClass"),
     )

@@ -27,7 +27,8 @@ class Promise:
     ``name`` are the PodGroup's, ``maker`` says who makes it, and on which condition.
     ``names_scheduler`` says whether the operator writes pods' ``schedulerName``: "always", over
     what templates say, "unless written", or "", which is never. ``scheduler`` is that name, ""
-    where a flag of the operator decides.
+    where a flag of the operator decides. ``queue`` and ``priority_class`` are the fields that name
+    those of the PodGroup, empty where none does.
     """
 
     object: KubeObject
@@ -40,6 +41,8 @@ class Promise:
     names_scheduler: str = ""
     scheduler: str = ""
     times: int | None = 1
+    queue: Path = ()
+    priority_class: Path = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

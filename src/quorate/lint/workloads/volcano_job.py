@@ -26,6 +26,8 @@ def volcano_job(job: Workload) -> Promise | None:
         whole(written) if is_written else _of_tasks(spec.get("tasks")),
         ("spec", "minAvailable") if is_written else ("spec",),
         "Volcano's controllers",
+        queue=("spec", "queue"),
+        priority_class=("spec", "priorityClassName"),
     )
 
 

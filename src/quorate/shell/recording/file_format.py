@@ -22,7 +22,7 @@ from quorate.core.model import GangKey
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.plan import GangBinds, Plan
 from quorate.core.model.policy import Policy
-from quorate.core.words.explain import ApiWords
+from quorate.core.words.object_words import ApiWords
 
 MAGIC = b"quorate recording 1\n"
 FRAME_BYTES_MAX = 1 << 30

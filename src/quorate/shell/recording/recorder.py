@@ -24,7 +24,7 @@ from quorate import __version__
 from quorate.core.model.changes import AnyChange
 from quorate.core.model.plan import Plan
 from quorate.core.scheduler import Scheduler
-from quorate.core.words.explain import ApiWords
+from quorate.core.words.object_words import ApiWords
 from quorate.core.words.plain_text import plain
 from quorate.shell.recording import file_format as recording
 from quorate.shell.recording.checkpoint import Capture

@@ -23,7 +23,8 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
-from quorate.core.words.pod_words import bound_by_another, priority_words
+from quorate.core.words.object_words import class_words, missing_class
+from quorate.core.words.pod_words import bound_by_another
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.errors import NotFound
@@ -262,7 +263,8 @@ class Reporter:
 
     def _warn_of(self, gang: GangEntry) -> None:
         """Warn about the gang's pods."""
-        of_gang = {gang.spec.warning if gang.spec else "", priority_words(gang), ""}
+        name = missing_class(gang, self._scheduler.cluster)
+        of_gang = {gang.spec.warning if gang.spec else "", class_words(name) if name else "", ""}
         for entry in gang.members.values():
             for warning in (of_gang | {entry.pod.warning}) - {""}:
                 self._warn(gang.key, entry.pod, warning)

@@ -1,4 +1,4 @@
-"""Objects that rules look up besides pods and nodes: to ``ObjectChanged`` and ``ObjectGone``.
+"""Objects that are looked up besides pods, nodes and gangs: to ``ObjectChanged`` and so on.
 
 Called by ``objects`` for each version of each of them. To add a kind: a decoder, and a row in
 ``LOOKUPS``.
@@ -7,7 +7,7 @@ Called by ``objects`` for each version of each of them. To add a kind: a decoder
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,8 @@ from quorate.core.model import (
     DeviceClass,
     LabelSelector,
     Namespace,
+    PriorityClass,
+    Queue,
     Requirement,
     ResourceClaim,
     ResourceSlice,
@@ -76,6 +78,20 @@ class _WireBySelector(Struct, gc=False):
     spec: _BySelector | None = None
 
 
+class _QueueStatus(Struct, gc=False):
+    state: str | None = None
+
+
+class _WireQueue(Struct, gc=False):
+    metadata: NamedMetadata
+    status: _QueueStatus | None = None
+
+
+class _WirePriorityClass(Struct, gc=False):
+    metadata: NamedMetadata
+    value: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] = 0
+
+
 class _BudgetStatus(Struct, gc=False, rename="camel"):
     disruptions_allowed: int | None = None
     disrupted_pods: dict[str, msgspec.Raw] | None = None
@@ -90,6 +106,8 @@ class _WireBudget(Struct, gc=False):
 _NAMESPACE = msgspec.json.Decoder(NamedObject)
 _BY_LABELS = msgspec.json.Decoder(_WireByLabels)
 _BY_SELECTOR = msgspec.json.Decoder(_WireBySelector)
+_QUEUE = msgspec.json.Decoder(_WireQueue)
+_PRIORITY_CLASS = msgspec.json.Decoder(_WirePriorityClass)
 _BUDGET = msgspec.json.Decoder(_WireBudget)
 T = TypeVar("T", bound=Struct)
 
@@ -109,6 +127,18 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
 def _namespace(raw: bytes) -> Namespace:
     meta = _decode(_NAMESPACE, raw).metadata
     return Namespace(meta.name, tuple(sorted((meta.labels or {}).items())))
+
+
+def _queue(raw: bytes) -> Queue:
+    """Return a queue of Volcano's; one without a state is not closed by anybody."""
+    wire = _decode(_QUEUE, raw)
+    state = wire.status.state if wire.status is not None else None
+    return Queue(wire.metadata.name, closed=state in ("Closed", "Closing"))
+
+
+def _priority_class(raw: bytes) -> PriorityClass:
+    wire = _decode(_PRIORITY_CLASS, raw)
+    return PriorityClass(wire.metadata.name, wire.value)
 
 
 def _devices(plural: str, kind: str) -> Resource:
@@ -173,6 +203,17 @@ def _storage(plural: str, kind: str) -> Resource:
 
 LOOKUPS: tuple[Lookup, ...] = (
     Lookup(Resource("", "v1", "namespaces", "Namespace"), Namespace, _namespace),
+    Lookup(
+        Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass"),
+        PriorityClass,
+        _priority_class,
+    ),
+    Lookup(
+        Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue"),
+        Queue,
+        _queue,
+        optional=True,
+    ),
     Lookup(Resource("", "v1", "services", "Service"), Service, _service),
     Lookup(
         Resource("", "v1", "replicationcontrollers", "ReplicationController"),

@@ -326,6 +326,31 @@ def test_a_gang_whose_clients_wait_to_be_admitted_is_told_by_the_leader(asked, w
     assert SHORT in asked(server, "why", "train")
 
 
+def test_a_gang_of_no_queue_is_told_so_by_the_leader_who_knows_the_queues(why):
+    words = "queue research (spec.queue) does not exist"
+    one = said_of_empty(Reason.QUEUE_MISSING, words)
+    found = why(of_empty(event(one, uid="train")), "train")
+    assert (found["state"], found["reason"], found["message"]) == (
+        "Waiting",
+        "QueueNotFound",
+        words,
+    )
+
+
+def test_the_priority_of_a_gang_and_what_is_odd_about_it_are_as_the_leader_says(asked, why):
+    """It knows the class that the object names; its pods may have none."""
+    odd = (
+        'spec.priorityClassName is "hihg", and there is no PriorityClass of that name: the '
+        "priority of the pods counts; create it, or name another one"
+    )
+    server = of_started(0, 4)
+    one = said(priority=20, missing_class="hihg", members=Members(needed=4, total=4, unassigned=4))
+    server.answers[EVENTS] = listing(event(one))
+    found = why(server, "train")
+    assert (found["priority"], found["warnings"]) == (20, [odd])
+    assert "20" in asked(server, "gangs", "-o", "wide").splitlines()[1].split()
+
+
 @pytest.mark.parametrize(
     "events",
     [

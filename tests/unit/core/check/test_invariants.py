@@ -78,7 +78,7 @@ def swap_waiting(w):
 
 def hold_of(w, which=STARTED, node="n0", until_s=1e9):
     one = entry(w, "done-0")
-    reservation = Reservation(Placed(which, node, Where.BOUND, True, one.pod_class), one.pod)
+    reservation = Reservation(Placed(which, node, Where.BOUND, True, one.pod_class, 0), one.pod)
     reservation.until_s = until_s
     return reservation
 

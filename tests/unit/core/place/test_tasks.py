@@ -271,20 +271,6 @@ def test_a_gang_without_minima_is_one_class_however_many_tasks_it_names():
     assert len(w.cycle()) == 4
 
 
-def test_a_priority_class_that_a_member_does_not_have_is_warned_of():
-    w = world(1, min_count=2)
-    w.object("job", 2, dialect=VOLCANO, priority_class="high")
-    member(w, "a", WORKER, priority_class="high")
-    w.cycle()
-    assert w.why(JOB).warnings == ()
-    member(w, "b", WORKER)
-    w.cycle()
-    assert w.why(JOB).warnings == (
-        'spec.priorityClassName is "high" and pod b has none: the priority of the pods counts; '
-        "give them that priorityClassName",
-    )
-
-
 def test_binds_are_not_reordered_without_minima():
     w = world(9, min_count=2)
     members(w, WORKER, 2)

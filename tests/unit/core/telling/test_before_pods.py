@@ -5,7 +5,8 @@ Method: real worlds and explanations; the clock is a number. Sayings are counted
 
 import pytest
 
-from quorate.core.model import policy
+from quorate.core.model import Queue, policy
+from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.reasons import Reason
 from quorate.core.telling.sayings import SayCondition, SayEvent, SayStatus
 from tests.unit.core.telling.told import Told, of
@@ -52,6 +53,25 @@ def test_a_gang_without_pods_that_waits_for_room_has_its_event_and_counts(told):
     assert told.telling.is_before_pods(gang)
     told.telling.settle(gang)
     assert counted.reasons[Reason.MIN_RESOURCES_SHORT] == 0
+
+
+def test_a_gang_without_pods_whose_queue_is_not_there_has_its_event_and_counts_until_it_is(told):
+    w = told.world
+    w.node("n0", cpu=8)
+    w.observe(ObjectChanged(Queue("default")))
+    w.gang("g", 2, 0, gang_spec={"queue": "research", "uid": "u"}, dialect=VOLCANO)
+    told.touch()
+    missing = (Reason.QUEUE_MISSING, "queue research (spec.queue) does not exist", 1)
+    assert words(told.run(2)) == [missing]
+    assert told.telling.counted.reasons[Reason.QUEUE_MISSING] == 1
+    w.observe(ObjectChanged(Queue("research", closed=True)))
+    told.touch()
+    closed = (Reason.QUEUE_CLOSED, "queue research (spec.queue) is closed", 1)
+    assert words(told.run(2)) == [closed]
+    w.observe(ObjectChanged(Queue("research")))
+    told.touch()
+    assert words(told.run(2)) == [(Reason.NOT_ENOUGH_MEMBERS, NO_PODS, 1)]
+    assert not any(told.telling.counted.reasons.values())
 
 
 def test_other_gangs_without_pods_have_no_event_and_count_nowhere(told):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pytest
 
-from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim
-from quorate.core.model.changes import BindFailure, DialectServed, OwnerChanged
+from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim, Queue
+from quorate.core.model.changes import BindFailure, DialectServed, ObjectChanged, OwnerChanged
 from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import near, pods
 from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
@@ -131,6 +131,12 @@ MEMBERS = {
     ),
 }
 
+
+def of_queue(w, known):
+    w.observe(ObjectChanged(known))
+    w.gang("job", 2, gang_spec={"queue": "research"})
+
+
 OBJECTS = {
     "missing": Case(
         lambda w: orphan(w, "x-k8s"),
@@ -166,6 +172,18 @@ OBJECTS = {
         Reason.GANG_OBJECT_INVALID,
         "PodGroup job cannot be used: spec.minMember: 'two' is no number",
         "fix that field",
+    ),
+    "no such queue": Case(
+        lambda w: of_queue(w, Queue("default")),
+        Reason.QUEUE_MISSING,
+        "queue research (spec.queue) does not exist",
+        "create Queue research, or name another queue in spec.queue",
+    ),
+    "a closed queue": Case(
+        lambda w: of_queue(w, Queue("research", closed=True)),
+        Reason.QUEUE_CLOSED,
+        "queue research (spec.queue) is closed",
+        "open Queue research, or name another queue in spec.queue",
     ),
 }
 

@@ -24,6 +24,8 @@ WOULD_NOT = {
     Reason.GANG_API_NOT_INSTALLED: "a definition has to be installed",
     Reason.API_NOT_AVAILABLE: "a right has to be granted, or an API fixed",
     Reason.GANG_OBJECT_INVALID: "the PodGroup has to be fixed",
+    Reason.QUEUE_MISSING: "the queue has to be made",
+    Reason.QUEUE_CLOSED: "somebody has to open the queue",
     Reason.UNKNOWN_GANG_LABEL: "the label has to be fixed",
     Reason.GANG_NAME_INVALID: "the name has to be fixed",
     Reason.MEMBERS_DISAGREE: "the pods have to be fixed",
@@ -60,6 +62,7 @@ def test_what_somebody_has_to_mend_is_counted_as_misconfigured_and_nothing_that_
         Reason.NOT_ENOUGH_MEMBERS,
         Reason.MEMBERS_GATED,
         Reason.EARLIER_RUN,
+        Reason.QUEUE_CLOSED,  # it drains, and is opened again
         Reason.CLAIM_NOT_USABLE,  # most are being made
         Reason.AWAITS_PODS,
         Reason.MIN_RESOURCES_SHORT,

@@ -4,12 +4,14 @@ import json
 
 import pytest
 
-from quorate.core.model import GangKey
+from quorate.core.model import GangKey, PriorityClass, Queue
 from quorate.core.model.changes import (
     GangChanged,
     GangGone,
     NodeChanged,
     NodeGone,
+    ObjectChanged,
+    ObjectGone,
     PodChanged,
     PodGone,
 )
@@ -72,3 +74,32 @@ def test_an_unreadable_object_leaves_the_cores_sight_when_it_is_known_which_one(
 def test_an_object_without_a_name_is_malformed(broken):
     with pytest.raises(Malformed):
         identity(broken)
+
+
+@pytest.mark.parametrize(
+    ("status", "closed"),
+    [
+        ({}, False),
+        ({"status": {"state": ""}}, False),
+        ({"status": {"state": "Open", "running": 3}}, False),
+        ({"status": {"state": "Unknown"}}, False),
+        ({"status": {"state": "Closing"}}, True),
+        ({"status": {"state": "Closed"}}, True),
+    ],
+)
+def test_a_queue_is_closed_when_its_controller_says_so(status, closed):
+    queues = KINDS["/apis/scheduling.volcano.sh/v1beta1/queues"]
+    one = json.dumps({"metadata": {"name": "research"}, "spec": {"weight": 1}, **status}).encode()
+    assert queues.changed(one) == ObjectChanged(Queue("research", closed=closed))
+    assert queues.gone(identity(one)) == ObjectGone("Queue", "", "research")
+    assert queues.optional
+
+
+def test_a_priority_class_brings_its_value():
+    classes = KINDS["/apis/scheduling.k8s.io/v1/priorityclasses"]
+    one = {"metadata": {"name": "high"}, "value": 20, "globalDefault": False}
+    raw_one = json.dumps(one).encode()
+    assert classes.changed(raw_one) == ObjectChanged(PriorityClass("high", 20))
+    for broken in ({"value": 2**31}, {"value": "high"}):
+        with pytest.raises(Malformed):
+            classes.changed(json.dumps(one | broken).encode())

@@ -1,4 +1,4 @@
-"""Takes changes of gang objects, and of the APIs that serve them, into the cluster.
+"""Takes changes of gang objects, of what they name, and of their APIs into the cluster.
 
 Called by ``cluster`` with itself.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorate.core.cluster import unlisted_kinds as unserved
+from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.state import ClusterState
-from quorate.core.model import GangKey, changes
+from quorate.core.model import GangKey, PriorityClass, Queue, changes
 
 
 def gang_changed(cluster: ClusterState, change: changes.GangChanged) -> None:
@@ -19,6 +20,7 @@ def gang_changed(cluster: ClusterState, change: changes.GangChanged) -> None:
         if gang.spec is not None and change.spec.min_count < gang.spec.min_count:
             cluster.reservations.end_all_of(gang.key)
         gang.set_spec(change.spec)
+        _rank(gang, cluster)
         cluster.owners.lacking.note(gang)
         cluster.touched.add(gang.key)
         _touch_namesakes(cluster, gang.key)
@@ -30,10 +32,46 @@ def gang_gone(cluster: ClusterState, change: changes.GangGone) -> None:
     if gang is None or gang.spec is None:
         return
     gang.set_spec(None)
+    _rank(gang, cluster)
     cluster.owners.lacking.note(gang)
     cluster.touched.add(gang.key)
     _touch_namesakes(cluster, gang.key)
     cluster.drop_if_empty(gang)
+
+
+def queue_changed(cluster: ClusterState, name: str, queue: Queue | None) -> None:
+    """Take a queue's newest version; None: it is gone. Its gangs are tried anew."""
+    before = len(cluster.queues)
+    if cluster.queues.get(name) == queue:
+        return
+    if queue is None:
+        del cluster.queues[name]
+    else:
+        cluster.queues[name] = queue
+    are_first = 0 in (before, len(cluster.queues))  # while none is known, none is asked for
+    for key, gang in cluster.gangs.items():
+        if gang.spec is not None and gang.spec.queue and (are_first or gang.spec.queue == name):
+            cluster.touched.add(key)
+
+
+def priority_class_changed(
+    cluster: ClusterState, name: str, priority_class: PriorityClass | None
+) -> None:
+    """Take a priority class's newest version; None: it is gone. Its gangs are put in order anew."""
+    if priority_class is None:
+        cluster.priority_classes.pop(name, None)
+    else:
+        cluster.priority_classes[name] = priority_class.value
+    for key, gang in cluster.gangs.items():
+        if gang.spec is not None and gang.spec.priority_class == name:
+            _rank(gang, cluster)
+            cluster.touched.add(key)
+
+
+def _rank(gang: GangEntry, cluster: ClusterState) -> None:
+    """Give the gang the priority of the class that its object names, if there is such a class."""
+    named = gang.spec.priority_class if gang.spec is not None else ""
+    gang.class_priority = cluster.priority_classes.get(named)
 
 
 def _touch_namesakes(cluster: ClusterState, key: GangKey) -> None:

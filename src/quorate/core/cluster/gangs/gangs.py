@@ -27,16 +27,7 @@ from quorate.core.model import GangKey, GangSpec, Owner, Pod
 from quorate.core.model.changes import PrepareFailed, Undone
 from quorate.core.model.journal import entry_of
 
-__all__ = [
-    "EXISTING",
-    "PLACED",
-    "Attempt",
-    "GangEntry",
-    "PodEntry",
-    "Where",
-    "key_of",
-    "place_of",
-]
+__all__ = ["EXISTING", "PLACED", "Attempt", "GangEntry", "PodEntry", "Where", "key_of", "place_of"]
 
 _SharedFields = tuple[int, str, int | None]
 
@@ -59,6 +50,8 @@ class GangEntry:
         self.counts: list[int] = [0] * len(Where)
         self.ours = 0
         """The number of members with a scheduler name of ours; 0: it is not our gang."""
+        self.class_priority: int | None = None
+        """The value of the PriorityClass that its object names; None: no class is known for it."""
         self.priorities: Counter[int] = Counter()
         self.schedulers: Counter[str] = Counter()
         self.minima: Counter[int | None] = Counter()
@@ -112,8 +105,9 @@ class GangEntry:
 
     @property
     def priority(self) -> int:
-        """The members' priority; the highest if they disagree."""
-        return max(self.priorities, default=0)
+        """That of the class which its object names, else the highest of its members' own."""
+        highest = max(self.priorities, default=0)
+        return highest if self.class_priority is None else self.class_priority
 
     @property
     def started(self) -> bool:
@@ -176,8 +170,9 @@ class GangEntry:
 
     @property
     def disagrees(self) -> bool:
-        """Whether two members without a node differ in priority, min or scheduler name."""
-        return len(self.priorities) > 1 or len(self.schedulers) > 1 or len(self.minima) > 1
+        """Whether members without a node differ in scheduler name, min, or wrongly in priority."""
+        mixed = len(self.priorities) > 1 and not (self.spec is not None and self.spec.mixed)
+        return mixed or len(self.schedulers) > 1 or len(self.minima) > 1
 
     def lacking(self, places: Collection[int], but: Collection[str] = ()) -> dict[str, int]:
         """Return how many more members each task needs if those in ``places`` are all that count.

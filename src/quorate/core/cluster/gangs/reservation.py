@@ -18,6 +18,8 @@ class Placed(NamedTuple):
     runs: bool
     """Whether it took room on its node."""
     pod_class: PodClass
+    priority: int
+    """That by which its gang stands in line."""
 
 
 class Reservation:
@@ -46,7 +48,7 @@ class Reservation:
         self.key = was.key
         self.pod_class = was.pod_class
         self.node = was.node
-        self.priority = pod.priority
+        self.priority = was.priority
         self.owner: Owner | None = pod.owner
         self.asked_s = pod.hold_s
         self.failed = pod.phase == "Failed" and not pod.terminating
@@ -80,4 +82,5 @@ def placed(entry: PodEntry) -> Placed | None:
     if gang.key.is_single or not entry.ours or not gang.started or gang.min_count < 1:
         return None
     runs = not entry.pod.finished
-    return Placed(gang.key, entry.node, entry.where, runs, entry.pod_class)
+    priority = entry.pod.priority if gang.class_priority is None else gang.class_priority
+    return Placed(gang.key, entry.node, entry.where, runs, entry.pod_class, priority)

@@ -163,7 +163,6 @@ class PodDecoder:
             start_time=(status and status.start_time) or "",
             preempted=meta.deletion_timestamp is not None and _is_preempted(status),
             never_preempts=spec.preemption_policy == "Never",
-            priority_class=(said.membership and spec.priority_class_name) or "",
             run=run_of(controller, labels) if said.membership and controller else "",
             meant=said.meant,
             gathered_by=gathered_by(scheduler) if controller and said.membership is None else "",

@@ -94,7 +94,6 @@ class Spec(Struct, gc=False, rename="camel"):
     scheduler_name: str | None = None
     node_name: str | None = None
     priority: Int32 | None = None
-    priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduling_gates: list[Gate] | None = None
     scheduling_group: SchedulingGroup | None = None
