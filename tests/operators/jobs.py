@@ -159,6 +159,21 @@ def role(pod: dict) -> str:
     return next(labels[key] for key in keys if key in labels)
 
 
+def command(world: World, path: str, action: str) -> None:
+    """Have Volcano's controllers do this to a job or queue, as its own command line does."""
+    one = world.cluster.api("GET", path)
+    target = {key: one["metadata"][key] for key in ("name", "uid")}
+    target |= {"apiVersion": one["apiVersion"], "kind": one["kind"], "controller": True}
+    whole = {
+        "apiVersion": COMMANDS,
+        "kind": "Command",
+        "metadata": {"generateName": f"{target['name']}-", "ownerReferences": [target]},
+        "target": target,
+        "action": action,
+    }
+    world.cluster.api("POST", world.path("commands", api=COMMANDS), whole)
+
+
 class VolcanoJob(Job):
     """A job of Volcano's own kind; its tasks are its replicas."""
 
@@ -196,15 +211,4 @@ class VolcanoJob(Job):
         self.world.cluster.api("PATCH", self._path, patch, content_type=kind)
 
     def command(self, action: str) -> None:
-        """Have its controller do this, as Volcano's own command line does."""
-        job = self.world.cluster.api("GET", self._path)
-        target = {key: job["metadata"][key] for key in ("name", "uid")}
-        target |= {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
-        whole = {
-            "apiVersion": COMMANDS,
-            "kind": "Command",
-            "metadata": {"generateName": f"{self.name}-", "ownerReferences": [target]},
-            "target": target,
-            "action": action,
-        }
-        self.world.cluster.api("POST", self.world.path("commands", api=COMMANDS), whole)
+        command(self.world, self._path, action)

@@ -6,7 +6,7 @@ room is a number of pods.
 
 import pytest
 
-from tests.operators.jobs import COMMANDS, ONE_POD, VolcanoJob
+from tests.operators.jobs import ONE_POD, VolcanoJob, command
 from tools.harness.faults import clear_lease
 from tools.objects import named
 from tools.testing import wait_for
@@ -23,13 +23,6 @@ def condition(job: VolcanoJob, kind: str) -> dict:
 
 def path_of(queue: str) -> str:
     return f"/apis/{QUEUE}/queues/{queue}"
-
-
-def command(world, queue: str, action: str) -> None:
-    """Have Volcano's controllers open or close a queue, as its own command line does."""
-    uid = world.cluster.api("GET", path_of(queue))["metadata"]["uid"]
-    target = {"apiVersion": QUEUE, "kind": "Queue", "name": queue, "uid": uid}
-    world.apply(named("Command", COMMANDS, action.lower(), action=action, target=target))
 
 
 def state_of(world, queue: str) -> str:
@@ -104,7 +97,7 @@ def test_what_is_not_looked_at_is_said(world):
 def test_the_queues_are_there_and_their_controller_closes_and_opens_one(world):
     assert (state_of(world, "root"), state_of(world, "default")) == ("Open", "Open")
     for action, state in (("CloseQueue", "Closed"), ("OpenQueue", "Open")):
-        command(world, "default", action)
+        command(world, path_of("default"), action)
         wait_for(lambda state=state: state_of(world, "default") == state, f"it is {state}")
 
 
@@ -119,14 +112,14 @@ def test_no_job_starts_from_a_queue_that_closes_and_what_has_started_goes_on(wor
         job.create()
         wait_for(job.phase, "its group is seen")
     jobs[0].wait_running()
-    command(world, queue, "CloseQueue")
+    command(world, path_of(queue), "CloseQueue")
     words = f"queue {queue} (spec.queue) is closed"
     world.wait_event("FailedScheduling", words)
     world.nodes(jobs[1].size, prefix="second-", allocatable=ONE_POD)
     world.settle()
     assert len(jobs[0].running()) == jobs[0].size
     assert (jobs[1].pods(), state_of(world, queue)) == ([], "Closing")
-    command(world, queue, "OpenQueue")
+    command(world, path_of(queue), "OpenQueue")
     jobs[1].wait_running()
 
 

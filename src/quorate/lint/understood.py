@@ -118,7 +118,7 @@ def _queue(gang: Gang) -> str:
     if gang.group is not None:
         return gang.group.spec.queue
     promise = gang.promise
-    return text(value_at(promise.object.value, promise.queue)) if promise and promise.queue else ""
+    return text(value_at(promise.object.value, promise.queue)) if promise else ""
 
 
 def _schedulers(gang: Gang) -> tuple[str, ...]:

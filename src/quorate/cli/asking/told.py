@@ -3,7 +3,7 @@
 In: a core that knows the pods and gangs, and what the leader has said of them. Out: explanations,
 and when each was said. Nothing is decided here: a gang of which no pod waits for a scheduler has
 its state in its objects, and of the others the leader alone knows which have started, whose lives
-are over, and where there is room: also for gangs without pods that wait for room. See ADR 31.
+are over, and where there is room: also for gangs without pods that it has not admitted. See ADR 31.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Reason(StrEnum):
     @property
     def holds_the_first_pod(self) -> bool:
         """Whether a client that makes no pod before we admit its gang waits for that."""
-        return self in (Reason.MIN_RESOURCES_SHORT, Reason.QUEUE_MISSING, Reason.QUEUE_CLOSED)
+        return self in _HOLDS_THE_FIRST_POD
 
     @property
     def is_misconfiguration(self) -> bool:
@@ -79,6 +79,7 @@ _NODES_WOULD_HELP = {
     Reason.NOT_ENOUGH_ROOM,
     Reason.ROOM_HELD,
 }
+_HOLDS_THE_FIRST_POD = {Reason.MIN_RESOURCES_SHORT, Reason.QUEUE_MISSING, Reason.QUEUE_CLOSED}
 _MISCONFIGURATION = {
     Reason.OWNER_MAKES_TOO_FEW,
     Reason.GANG_OBJECT_MISSING,

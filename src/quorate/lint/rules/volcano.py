@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from quorate.core.model import GangSpec
 from quorate.core.words.counting import counted
 from quorate.dialects import by_name
 from quorate.dialects.common.fields import shown
@@ -15,7 +14,6 @@ from quorate.lint.finding import Finding
 from quorate.lint.manifests import Manifests
 from quorate.lint.objects import KubeObject, path_text, text, value_at
 from quorate.lint.tree import Path
-from quorate.lint.workloads.promise import Promise
 
 
 def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
@@ -28,16 +26,18 @@ def ignored_fields(manifests: Manifests) -> Iterator[Finding]:
 
 
 class _Named(NamedTuple):
-    """Objects of the cluster that a gang's object may name, and which of them every cluster has."""
+    """Objects of the cluster that a gang's object may name, and which of them every cluster has.
+
+    ``attribute`` is the name in a ``GangSpec``, and the field in a ``Promise``; ``path`` is the
+    field of a PodGroup.
+    """
 
     rule: str
     group: str
     kind: str
-    words: str
+    attribute: str
+    path: Path
     built_in: tuple[str, ...]
-    in_group: Callable[[GangSpec], str]
-    group_path: Path
-    promise_path: Callable[[Promise], Path]
 
 
 _NAMED = (
@@ -46,20 +46,16 @@ _NAMED = (
         "scheduling.volcano.sh",
         "Queue",
         "queue",
-        ("root", "default"),
-        lambda spec: spec.queue,
         ("spec", "queue"),
-        lambda promise: promise.queue,
+        ("root", "default"),
     ),
     _Named(
         "priority-class-missing",
         "scheduling.k8s.io",
         "PriorityClass",
-        "priority class",
-        ("system-node-critical", "system-cluster-critical"),
-        lambda spec: spec.priority_class,
+        "priority_class",
         ("spec", "priorityClassName"),
-        lambda promise: promise.priority_class,
+        ("system-node-critical", "system-cluster-critical"),
     ),
 )
 
@@ -72,11 +68,11 @@ def missing_names(manifests: Manifests) -> Iterator[Finding]:
         if not there:
             continue
         for group in manifests.groups:
-            name = what.in_group(group.spec)
-            yield from _missing(what, group.object, what.group_path, name, there)
+            name = getattr(group.spec, what.attribute)
+            yield from _missing(what, group.object, what.path, name, there)
         for promise in manifests.promises:
-            path = what.promise_path(promise)
-            name = text(value_at(promise.object.value, path)) if path else ""
+            path = getattr(promise, what.attribute)
+            name = text(value_at(promise.object.value, path))
             yield from _missing(what, promise.object, path, name, there)
 
 
@@ -89,7 +85,8 @@ def _missing(
     yield one.warning(
         what.rule,
         path,
-        f"{what.words} {shown(name)} is in none of the files, which have others",
+        f"{what.attribute.replace('_', ' ')} {shown(name)} is in none of the files, which have "
+        "others",
         f"write {path_text(path)}: {close[0]}"
         if close
         else f"add that {what.kind}, or have it made before",

@@ -23,7 +23,7 @@ from quorate.core.scheduler import Scheduler
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
-from quorate.core.words.object_words import class_words, missing_class
+from quorate.core.words.object_words import class_words
 from quorate.core.words.pod_words import bound_by_another
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.common.fields import format_micro_time
@@ -210,7 +210,7 @@ class Reporter:
         if explanation is not None:
             now = Now(now_s, self._clock.wall_s())
             self._telling.tell(gang, explainer, explanation, now)
-            self._warn_of(gang)
+            self._warn_of(gang, explanation.missing_class)
             self._report_reservation(gang, explanation)
             self._report_start(gang)
         if not gang.members and not self._telling.is_before_pods(key):
@@ -261,10 +261,10 @@ class Reporter:
         send = partial(self._send_event, start.pod, lambda: bodies.about(make(), start.regarding))
         self.writes.put((STARTED, gang.key), send, urgent=False)
 
-    def _warn_of(self, gang: GangEntry) -> None:
+    def _warn_of(self, gang: GangEntry, missing_class: str) -> None:
         """Warn about the gang's pods."""
-        name = missing_class(gang, self._scheduler.cluster)
-        of_gang = {gang.spec.warning if gang.spec else "", class_words(name) if name else "", ""}
+        of_class = class_words(missing_class) if missing_class else ""
+        of_gang = {gang.spec.warning if gang.spec else "", of_class, ""}
         for entry in gang.members.values():
             for warning in (of_gang | {entry.pod.warning}) - {""}:
                 self._warn(gang.key, entry.pod, warning)

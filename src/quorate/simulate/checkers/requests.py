@@ -104,7 +104,7 @@ class Checks:
             if first is not None:
                 self._newest_min[link.name, first.gang] = self._min_told(link, first.uid)
                 if truth is not None and not truth.is_unclear(told):
-                    self._check_quorum(link, gang, first, truth, told)
+                    self._check_quorum(link, gang, first, truth, told, knows)
         for eviction in plan.evictions:
             pod = self._history.pods.get(eviction.uid)
             truth = self._history.gangs.get(pod.gang) if pod is not None else None
@@ -186,9 +186,9 @@ class Checks:
         )
 
     def _check_quorum(
-        self, link: Link, gang: GangBinds, first: PodTruth, truth: GangTruth, told: int
+        self, link: Link, gang: GangBinds, first: PodTruth, truth: GangTruth, told: int, knows: int
     ) -> None:
-        if truth.quorate_since != NEVER or truth.has_started_by(self._knows(link, truth, told)):
+        if truth.quorate_since != NEVER or truth.has_started_by(knows):
             return
         if first.moved and self._history.of_key(gang.key) != truth.name:
             return  # it knows the pod in its earlier gang only

@@ -81,22 +81,20 @@ def test_where_no_queue_is_known_none_is_asked_for(queue):
     assert len(w.cycle()) == 2
 
 
-def test_when_the_last_queue_that_is_known_goes_none_is_asked_for_any_more():
+@pytest.mark.parametrize(
+    "news",
+    [
+        ObjectGone("Queue", "", "default"),
+        KindServed("Queue", "queues cannot be listed", "grant it"),
+    ],
+    ids=["the last one goes", "they cannot be listed"],
+)
+def test_when_no_queue_is_known_any_more_none_is_asked_for(news):
     w = world(1)
     told(w, DEFAULT)
     of_queue(w)
     assert w.cycle() == {}
-    w.observe(ObjectGone("Queue", "", "default"))
-    assert len(w.cycle()) == 2
-    assert is_sound(w)
-
-
-def test_what_is_known_of_queues_that_cannot_be_listed_any_more_holds_nobody():
-    w = world(1)
-    told(w, DEFAULT)
-    of_queue(w)
-    assert w.cycle() == {}
-    w.observe(KindServed("Queue", "queues cannot be listed", "grant that"))
+    w.observe(news)
     assert len(w.cycle()) == 2
     assert is_sound(w)
 

@@ -58,10 +58,13 @@ def priority_class_changed(
     cluster: ClusterState, name: str, priority_class: PriorityClass | None
 ) -> None:
     """Take a priority class's newest version; None: it is gone. Its gangs are put in order anew."""
-    if priority_class is None:
-        cluster.priority_classes.pop(name, None)
+    value = priority_class.value if priority_class is not None else None
+    if cluster.priority_classes.get(name) == value:
+        return
+    if value is None:
+        del cluster.priority_classes[name]
     else:
-        cluster.priority_classes[name] = priority_class.value
+        cluster.priority_classes[name] = value
     for key, gang in cluster.gangs.items():
         if gang.spec is not None and gang.spec.priority_class == name:
             _rank(gang, cluster)
