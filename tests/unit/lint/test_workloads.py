@@ -132,6 +132,13 @@ def test_objects_that_ask_for_no_gang_are_none(made):
     assert [str(other.object) for other in report.others] == [f"{made['kind']} w"]
 
 
+def test_a_training_job_whose_scheduler_nobody_knows_is_told_so_before_it_waits():
+    """Lint saw no gang there, and said nothing."""
+    made = training(scheduler="nobodys")
+    assert rules(lint(made)) == {"scheduler-unknown"}
+    assert seen(made, scheduler_names=("nobodys",)).min == 4
+
+
 def test_a_train_job_is_a_gang_if_its_runtime_says_so():
     """Numbers are the job's, the policy and the templates are the runtime's."""
     resources = {"resourcesPerNode": {"limits": {GPU: "4"}}}

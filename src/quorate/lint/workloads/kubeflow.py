@@ -39,7 +39,8 @@ def _promise(
 ) -> Promise | None:
     run = mapping(job.object.spec().get("runPolicy"))
     policy = mapping(run.get("schedulingPolicy"))
-    if not job.sources or not ("schedulingPolicy" in run or job.is_ours):
+    is_ours = job.names_scheduler if names_scheduler == "unless written" else job.is_ours
+    if not job.sources or not ("schedulingPolicy" in run or is_ours):
         return None
     written = policy.get("minAvailable")
     return Promise(

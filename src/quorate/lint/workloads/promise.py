@@ -63,6 +63,12 @@ class Workload:
         """Whether a template names a scheduler of gangs."""
         return any(text(one.spec.get("schedulerName")) in self.schedulers for one in self.sources)
 
+    @property
+    def names_scheduler(self) -> bool:
+        """Whether a template names a scheduler, be it nobody's; Kubernetes' own is named by all."""
+        named = {text(one.spec.get("schedulerName")) for one in self.sources}
+        return bool(named - {"", "default-scheduler"})
+
     def uses(self, scheduler: str) -> bool:
         """Whether a template names this scheduler."""
         return any(text(one.spec.get("schedulerName")) == scheduler for one in self.sources)
