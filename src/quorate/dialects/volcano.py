@@ -27,6 +27,8 @@ from quorate.dialects.base import (
 from quorate.dialects.common import conditions, fields
 
 NAME = "volcano"
+SCHEDULER = "volcano"
+"""For the word of the scheduler of this name on a PodGroup its controllers and others wait."""
 ANNOTATION = "scheduling.k8s.io/group-name"
 TASK = "volcano.sh/task-spec"
 """The annotation, or else the label, that names a pod's task, as ``spec.minTaskMember`` does."""
@@ -90,6 +92,7 @@ def _decode(raw: bytes) -> GangSpec:
             priority_class=_name(spec, "priorityClassName"),
             mixed=True,  # a task's priority is among those of its job: plugins/priority
             admitted=_is_admitted(whole.get("status")),
+            unanswered_by="" if _is_answered(whole.get("status")) else SCHEDULER,
         )
     except fields.FieldError as error:
         return fields.invalid_gang(NAME, meta, str(error))
@@ -107,6 +110,11 @@ def _of_annotations(whole: fields.JsonObject) -> str:
 
 def _is_admitted(status: object) -> bool:
     return isinstance(status, dict) and fields.text(status, "phase") not in ("", "Pending")
+
+
+def _is_answered(status: object) -> bool:
+    """Whether a scheduler has written it. Controllers make it Pending, without conditions."""
+    return _is_admitted(status) or (isinstance(status, dict) and bool(status.get("conditions")))
 
 
 def _name(spec: fields.JsonObject, field: str) -> str:
@@ -293,7 +301,7 @@ DIALECT = Dialect(
             "scheduling.volcano.sh/v1alpha1",
             "scheduling.volcano.sh/v1alpha2",
         ),
-        awaited_under="volcano",
+        awaited_under=SCHEDULER,
         gathering=Gathering("scheduling.volcano.sh/group-min-member", "Volcano's controllers"),
         has_queues=True,
     ),

@@ -220,6 +220,8 @@ TESTED = {
     "AGAIN_S": TELLING + "test_counts_that_change_are_said_again_after_30_s_and_the_last_is_said",
     "AFTER_LOSS_S": TELLING + "test_what_was_lost_is_said_again_later_and_not_at_once",
     "CHANGES_AT_ONCE_MAX": TELLING + "test_a_reason_that_flaps_is_said_a_few_times_only",
+    "ANSWER_S": CORE
+    + "telling/test_other_schedulers.py::test_a_gang_whose_scheduler_is_silent_is_told",
     "STILL_SO_S": TELLING + "test_what_stays_as_it_is_is_said_again_before_it_is_forgotten",
     "GATES_NAMED_MAX": IN_WORLDS,
     "TASKS_NAMED_MAX": IN_WORLDS,

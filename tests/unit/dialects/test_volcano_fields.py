@@ -157,17 +157,22 @@ def test_resources_of_min_resources_are_bounded(names, is_usable, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("status", "admitted"),
+    ("status", "admitted", "answered"),
     [
-        ({"phase": "Inqueue"}, True),
-        ({"phase": "Completed"}, True),
-        ({"phase": "Pending"}, False),
-        ({}, False),
-        ({"phase": 3}, False),
-        ("none", False),
+        ({"phase": "Inqueue"}, True, True),
+        ({"phase": "Completed"}, True, True),
+        ({"phase": "Pending"}, False, False),
+        ({"phase": "Pending", "conditions": [{"type": "Unschedulable"}]}, False, True),
+        ({"phase": "Pending", "conditions": []}, False, False),
+        ({}, False, False),
+        ({"phase": 3}, False, False),
+        ("none", False, False),
     ],
 )
-def test_a_phase_beyond_pending_says_that_the_group_was_admitted(status, admitted):
+def test_the_status_says_whether_the_group_was_admitted_and_whether_a_scheduler_wrote_it(
+    status, admitted, answered
+):
     metadata = {"namespace": "n", "name": "g", "uid": "u"}
     raw = json.dumps({"metadata": metadata, "spec": {"minMember": 1}, "status": status}).encode()
-    assert volcano.DIALECT.object.decode(raw).admitted is admitted
+    spec = volcano.DIALECT.object.decode(raw)
+    assert (spec.admitted, spec.unanswered_by) == (admitted, "" if answered else "volcano")

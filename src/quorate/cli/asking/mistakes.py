@@ -15,30 +15,36 @@ from typing import NamedTuple
 import msgspec
 
 from quorate.cli.asking.owners_elsewhere import Elsewhere
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.model import GangKey, Meant, Pod
 from quorate.core.model.reasons import Explanation, Reason
-from quorate.core.queue.gate import asked_owners
+from quorate.core.queue.gate import asked_owners, unanswered_since_s
 from quorate.core.scheduler import Scheduler
 from quorate.core.words.counting import counted
 from quorate.core.words.owner_words import maker_hint, maker_words, makers_of
-from quorate.core.words.pod_words import existing
+from quorate.core.words.pod_words import existing, own_name
 from quorate.dialects import by_name
 from quorate.dialects.near_misses import remedy
 from quorate.shell.apis import api_words
 
 _OF_MEMBERS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW)
-_DEFAULT, _OURS = "default-scheduler", "quorate"
+_DEFAULT = "default-scheduler"
 _NAMED_MAX = 3
 
 
-def is_forgotten(gang: GangEntry) -> bool:
-    """Whether all pods of a gang wait for the default scheduler: schedulerName was forgotten."""
+def needs_a_person(gang: GangEntry, cluster: Cluster) -> bool:
+    """Whether a gang that names another scheduler needs a person, as far as can be seen.
+
+    No scheduler has said anything of it, or all pods wait for the default scheduler: schedulerName
+    was forgotten.
+    """
     members = gang.members.values()
-    return bool(members) and all(
+    is_of_default = bool(members) and all(
         one.where is Where.FOREIGN and not one.node and one.pod.scheduler == _DEFAULT
         for one in members
     )
+    return is_of_default or unanswered_since_s(gang, cluster) is not None
 
 
 def explained(
@@ -77,8 +83,7 @@ class _Search:
         self._gangs = scheduler.cluster.gangs
         self._pods = scheduler.cluster.pods
         self._owners = scheduler.cluster.owners
-        names = sorted(scheduler.policy.scheduler_names)
-        self._ours = _OURS if _OURS in names else names[0]
+        self._ours = own_name(scheduler.cluster)
         self._strays: dict[GangKey, list[tuple[str, PodEntry]]] | None = None
 
     def explained(self, one: Explanation) -> Explanation:
@@ -88,25 +93,13 @@ class _Search:
             return one
         said: _Said | None = None
         if one.reason in _OF_MEMBERS:
-            said = self._foreign(one, gang) or self._misplaced(one) or self._unmade(one, gang)
+            said = self._misplaced(one) or self._unmade(one, gang)
             said = said or self._elsewhere(one, gang)
         elif one.reason is Reason.GANG_OBJECT_MISSING:
             said = self._object_elsewhere(one) or self._object_alike(one)
         if said is None:
             return one
         return msgspec.structs.replace(one, message=said.message, hint=said.hint)
-
-    def _foreign(self, one: Explanation, gang: GangEntry) -> _Said | None:
-        """Members that name a scheduler which is not ours."""
-        others = [e for e in gang.members.values() if e.where is Where.FOREIGN and not e.node]
-        if not others:
-            return None
-        named = _names(entry.pod.scheduler for entry in others)
-        return _Said(
-            f"{_exist(one)}; {counted(len(others), 'pod', 'waits', 'wait')} for another scheduler: "
-            f"schedulerName is {named}",
-            f"set schedulerName: {self._ours} in the template of {_owner(others)}",
-        )
 
     def _misplaced(self, one: Explanation) -> _Said | None:
         """Pods of no gang that name this gang in vain: in a wrong place, or by a wrong key."""

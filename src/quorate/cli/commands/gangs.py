@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from quorate.cli.asking.mistakes import is_forgotten
+from quorate.cli.asking.mistakes import needs_a_person
 from quorate.cli.asking.names import Name, NotAName, find, not_found
 from quorate.cli.asking.selection import (
     SelectionError,
@@ -64,7 +64,7 @@ class _Selection(NamedTuple):
 
     def choose(self, scheduler: Scheduler, where: str) -> list[GangKey]:
         """Return the gangs of those names, or all of one namespace."""
-        gangs = scheduler.cluster.gangs
+        cluster, gangs = scheduler.cluster, scheduler.cluster.gangs
         if self.names:
             chosen = [key for name in self.names for key in find(scheduler, where, name)]
             keys = list(dict.fromkeys(chosen))
@@ -73,7 +73,7 @@ class _Selection(NamedTuple):
                 key
                 for key, gang in gangs.items()
                 if where in ("", key.namespace)
-                and (gang.ours or not gang.members or is_forgotten(gang))
+                and (gang.ours or not gang.members or needs_a_person(gang, cluster))
                 and (self.pods or not key.is_single)
             ]
         return sorted(key for key in keys if is_selected(gangs[key], self.requirements))

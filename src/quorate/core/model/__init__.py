@@ -201,6 +201,8 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     is of members of gangs alone.
     ``meant`` is set where the pod names its gang in vain. ``gathered_by`` is the API whose
     controllers give a gang to a pod without one if its owner asks for that; "" if none do.
+    ``unanswered`` is of another scheduler's member without a node: no scheduler has written its
+    condition PodScheduled.
     """
 
     uid: str
@@ -235,6 +237,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str = ""
     meant: Meant | None = None
     gathered_by: str = ""
+    unanswered: bool = False
 
     @property
     def finished(self) -> bool:
@@ -288,7 +291,8 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     ``queue`` and ``priority_class`` are names of objects: the gang starts only from an open queue,
     and that class, where it exists, has its priority, whatever its members have. ``mixed`` is
     whether these may differ in priority.
-    ``admitted`` is whether its status tells clients that wait for that to make its pods.
+    ``admitted`` is whether its status tells clients that wait for that to make its pods;
+    ``unanswered_by`` names the scheduler that has to write it, and has written nothing yet.
     """
 
     key: GangKey
@@ -306,3 +310,4 @@ class GangSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     priority_class: str = ""
     mixed: bool = False
     admitted: bool = False
+    unanswered_by: str = ""

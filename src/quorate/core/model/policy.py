@@ -24,10 +24,8 @@ ASIDE_S = 1.0
 ASIDE_S_MAX = 600.0
 """What met a defect of ours is tried again after these seconds: at first, and at most."""
 TURN_STEPS_MAX = 6_000
-"""Steps (``core.model.steps``) of one decision: about 100 ms.
-
-What is left goes on in the next one.
-"""
+"""Steps (``core.model.steps``) of one decision: about 100 ms. What is left goes on in the next
+one."""
 TOUCHED_PER_TURN_MAX = 4_000
 """So many gangs, and pods of no gang, have their news taken in by one turn: about 50 ms. After a
 start there are as many as pods; nothing is planned before the last of them."""
@@ -309,6 +307,8 @@ AFTER_LOSS_S = 10.0
 """So long after it was lost on its way, it is said again."""
 CHANGES_AT_ONCE_MAX = 4
 """So many changes of reason are said at once in ``AGAIN_S``: a reason that flaps is no news."""
+ANSWER_S = 30.0
+"""So long another scheduler may say nothing of a gang of its own before that is said."""
 STILL_SO_S = 1200.0
 """So long after it, the same is said again: an API server forgets an Event an hour after it."""
 

@@ -24,6 +24,8 @@ class Reason(StrEnum):
     NOT_ENOUGH_MEMBERS = "NotEnoughMembers"
     OWNER_MAKES_TOO_FEW = "OwnerMakesTooFew"
     MEMBERS_GATED = "MembersGated"
+    OTHER_SCHEDULER = "OtherScheduler"
+    """Its pods name a scheduler that is not ours, or that one has to admit it first."""
     EARLIER_RUN = "EarlierRunGoesOn"
     """Its pods are of a CronJob's next run, and an earlier run is this gang as yet."""
     GANG_OBJECT_MISSING = "PodGroupNotFound"
@@ -79,8 +81,14 @@ _NODES_WOULD_HELP = {
     Reason.NOT_ENOUGH_ROOM,
     Reason.ROOM_HELD,
 }
-_HOLDS_THE_FIRST_POD = {Reason.MIN_RESOURCES_SHORT, Reason.QUEUE_MISSING, Reason.QUEUE_CLOSED}
+_HOLDS_THE_FIRST_POD = {
+    Reason.MIN_RESOURCES_SHORT,
+    Reason.OTHER_SCHEDULER,
+    Reason.QUEUE_MISSING,
+    Reason.QUEUE_CLOSED,
+}
 _MISCONFIGURATION = {
+    Reason.OTHER_SCHEDULER,
     Reason.OWNER_MAKES_TOO_FEW,
     Reason.GANG_OBJECT_MISSING,
     Reason.GANG_OBJECT_IN_OTHER_API,

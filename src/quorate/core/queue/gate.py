@@ -22,6 +22,8 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     """
     if gang.memory.aside.is_active(now_s):
         return Reason.INTERNAL_ERROR
+    if _is_of_another(gang, cluster):
+        return Reason.OTHER_SCHEDULER
     if cluster.unserved and problem_for(gang, cluster) is not None:
         return Reason.API_NOT_AVAILABLE
     if (reason := _of_object(gang, cluster)) is not Reason.NONE:
@@ -35,6 +37,28 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
     if gang.lacking(EXISTING):
         return _too_few_of_task(gang)
     return _not_yet(gang, cluster, now_s)
+
+
+def _is_of_another(gang: GangEntry, cluster: Cluster) -> bool:
+    """Whether it waits for another scheduler: none of its pods is ours, or it has none yet."""
+    if gang.members or gang.spec is None:
+        return not gang.ours and gang.counts[Where.FOREIGN] > 0
+    return gang.min_count > 0 and gang.spec.unanswered_by not in ("", *cluster.scheduler_names)
+
+
+def unanswered_since_s(gang: GangEntry, cluster: Cluster) -> float | None:
+    """Return since when (epoch seconds) another scheduler has said nothing of a gang.
+
+    None: it is ours, it cannot be whole yet, or something was said or done. It takes O(members).
+    """
+    if not _is_of_another(gang, cluster):
+        return None
+    members = gang.members.values()
+    if gang.spec is not None and not members:
+        return gang.spec.created_s
+    is_whole = len(members) >= gang.min_count and gang.quorum_is_known
+    is_silent = all(entry.where is Where.FOREIGN and entry.pod.unanswered for entry in members)
+    return max(entry.pod.created_s for entry in members) if is_whole and is_silent else None
 
 
 def _of_object(gang: GangEntry, cluster: Cluster) -> Reason:

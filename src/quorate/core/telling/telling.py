@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of
 from quorate.core.cluster.gangs.pods import UNDER_WAY
 from quorate.core.model import GangKey, Pod, PodSpec, policy
 from quorate.core.model.reasons import Explanation, GangView, Reason
+from quorate.core.queue.gate import unanswered_since_s
 from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.core.telling.outbox import Outbox
 from quorate.core.telling.quiet_gangs import QuietGangs
@@ -88,8 +90,9 @@ class Telling:
         return len(self._outbox)
 
     def __contains__(self, key: object) -> bool:
-        """Whether something is known to have been said of the gang."""
-        return key in self._gangs
+        """Whether something is known to have been said of the gang, and it is ours."""
+        one = self._gangs.get(key) if isinstance(key, GangKey) else None
+        return one is not None and one.reason is not Reason.OTHER_SCHEDULER
 
     def is_before_pods(self, key: GangKey) -> bool:
         """Whether something is said of a gang that has no pods; if not, nobody waits there."""
@@ -173,7 +176,7 @@ class Telling:
         if first is not None:
             words = explainer.pod_message(first, explanation)
             self._tell_readers(one, first.pod, words, explanation, now)
-        self._tell_before_pods(one, explainer.awaited_under(gang), explanation, now)
+        self._tell_before_pods(one, _awaited_under(gang, explainer, explanation), explanation, now)
         if gang.members or explanation.reason.holds_the_first_pod:
             self.counted.put(gang, explanation.state, explanation.reason, recipients)
         else:
@@ -184,6 +187,23 @@ class Telling:
             bare = None if _has_object(gang) else first
             self._tell_of_pods(gang.key, [entry for entry in recipients if entry is not bare], now)
         self._tell_status(one, explainer.view(gang.key, explanation), now)
+
+    def tell_of_another(
+        self, gang: GangEntry, cluster: Cluster, explainer: Explainer, now: Now
+    ) -> bool:
+        """Tell a gang that is not ours when its own scheduler has been silent for long.
+
+        Return whether it is silent; if it is not, there is nothing to tell.
+        """
+        since_s = unanswered_since_s(gang, cluster)
+        if since_s is None:
+            return False
+        left_s = since_s + policy.ANSWER_S - now.wall_s
+        if left_s > 0:
+            self.quiet_gangs.explain_at(gang.key, now.s + left_s)
+        elif (explanation := explainer.explain(gang.key)) is not None:
+            self.tell(gang, explainer, explanation, now)
+        return True
 
     def _known(self, gang: GangEntry, reason: Reason) -> _Gang:
         """Return what was said of the gang; nothing if it is an object alone, and made anew."""
@@ -196,12 +216,14 @@ class Telling:
         return one
 
     def _waiting(self, gang: GangEntry, explanation: Explanation) -> list[PodEntry]:
-        """Return the members whose conditions say why they wait; forget the sayings of others."""
+        """Return the members that are told why they wait; forget the sayings of others."""
         recipients = []
         for entry in gang.members.values():
             if entry.where in UNDER_WAY and entry.ours:
                 continue  # if its bind fails, its condition is still the same
-            if entry.where not in (Where.WAITING, *_OF_THEIR_OWN) or not entry.ours:
+            if entry.where is Where.FOREIGN and explanation.reason is Reason.OTHER_SCHEDULER:
+                recipients.append(entry)
+            elif entry.where not in (Where.WAITING, *_OF_THEIR_OWN) or not entry.ours:
                 self._forget_pod(entry.pod.uid)
             elif entry.where in _OF_THEIR_OWN or explanation.reason not in _UNSAID:
                 recipients.append(entry)
@@ -222,7 +244,8 @@ class Telling:
         else:
             again = said.reason is reason
             said.reason, said.message, said.at_s, said.is_lost = reason, message, now.s, False
-        self._outbox.put(SayCondition(gang.key, pod, reason, message), again=again)
+        if entry.ours:  # else the condition is another's to write
+            self._outbox.put(SayCondition(gang.key, pod, reason, message), again=again)
 
     def _tell_of_pods(self, key: GangKey, recipients: list[PodEntry], now: Now) -> None:
         """Queue an Event for each member whose current reason has had no Event on it yet."""
@@ -334,6 +357,13 @@ class Telling:
         """Return a wall-clock time (epoch seconds) that no earlier Event has."""
         self._stamp_s = max(wall_s, self._stamp_s + 1e-6)
         return self._stamp_s
+
+
+def _awaited_under(gang: GangEntry, explainer: Explainer, explanation: Explanation) -> str:
+    """Return the scheduler name, ours or not, for which a gang without pods waits; "": for none."""
+    if explanation.reason is Reason.OTHER_SCHEDULER and gang.spec is not None and not gang.members:
+        return gang.spec.unanswered_by
+    return explainer.awaited_under(gang)
 
 
 def _has_object(gang: GangEntry) -> bool:

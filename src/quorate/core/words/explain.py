@@ -45,6 +45,7 @@ from quorate.core.words.object_words import ApiWords, missing_class, object_word
 from quorate.core.words.owner_words import maker_hint, maker_words, makers_of
 from quorate.core.words.pod_words import (
     disagreement,
+    elsewhere_words,
     exist_words,
     held_pod_words,
     next_run_words,
@@ -167,9 +168,12 @@ class Explainer:
         return "" if gang.members else self._words(gang.key.dialect).awaited_under
 
     def view(self, key: GangKey, explanation: Explanation) -> GangView | None:
-        """Return what the gang's dialect needs to write its object's status."""
+        """Return what the gang's dialect needs to write its object's status.
+
+        None: there is no such gang, or the status is another scheduler's to write.
+        """
         gang = self._cluster.gangs.get(key)
-        if gang is None:
+        if gang is None or explanation.reason is Reason.OTHER_SCHEDULER:
             return None
         first = next(iter(gang.members.values()), None)
         return GangView(
@@ -254,6 +258,8 @@ class Explainer:
                 return self._member_words(gang, reason)
             case Reason.API_NOT_AVAILABLE:
                 return problem_for(gang, self._cluster) or held_pod_words(gang, self._cluster)
+            case Reason.OTHER_SCHEDULER:
+                return elsewhere_words(gang, self._cluster)
             case Reason.MEMBERS_DISAGREE:
                 return disagreement(gang, self._words(gang.key.dialect).min_key)
             case Reason.INTERNAL_ERROR:

@@ -12,8 +12,10 @@ from quorate.core.model import Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Reason
 from quorate.core.place.min_resources import Short
-from quorate.core.queue.gate import first_invalid, said_by_owner
+from quorate.core.queue.gate import first_invalid, said_by_owner, unanswered_since_s
 from quorate.core.words.counting import counted
+
+_KUBERNETES_OWN = "default-scheduler"
 
 
 def single_words(entry: PodEntry) -> str:
@@ -37,6 +39,36 @@ def bound_by_another(entry: PodEntry) -> str:
         f"another scheduler bound pod {pod.name} to node {node}: only one may act for "
         f"schedulerName {pod.scheduler}"
     )
+
+
+def elsewhere_words(gang: GangEntry, cluster: Cluster) -> tuple[str, str]:
+    """Say whose word a gang waits for that is not ours, and whether that one has said anything."""
+    others = [one.pod for one in gang.members.values() if one.where is Where.FOREIGN]
+    names = sorted({pod.scheduler for pod in others})
+    if others:
+        name, more = shown_name(names[0]), " or another" * (len(names) > 1)
+        words = f"{counted(len(others), 'pod', 'has', 'have')} schedulerName {name}{more}"
+    else:
+        name = gang.spec.unanswered_by if gang.spec is not None else ""
+        words = f"its pods are made when a scheduler named {name} admits it"
+    words += "; quorate does not own that name"
+    if unanswered_since_s(gang, cluster) is not None:
+        words += ", and no scheduler that does has said anything"
+    ways = [f"set schedulerName: {own_name(cluster)} in {_templates(gang)}"] if others else []
+    if name != _KUBERNETES_OWN:
+        ways.append(f"add {name} to quorate's schedulerNames if no other scheduler has that name")
+    return words, ", or ".join(ways)
+
+
+def own_name(cluster: Cluster) -> str:
+    """Return the scheduler name by which quorate speaks of itself: its own, if it owns that."""
+    first = policy.DEFAULT_SCHEDULER_NAMES[0]
+    return first if first in cluster.scheduler_names else min(cluster.scheduler_names)
+
+
+def _templates(gang: GangEntry) -> str:
+    titles = {owner.title for owner in gang.owners if owner}
+    return f"the template of {titles.pop()}" if len(titles) == 1 else "their templates"
 
 
 def disagreement(gang: GangEntry, min_key: str) -> tuple[str, str]:

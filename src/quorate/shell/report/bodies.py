@@ -50,9 +50,20 @@ def not_scheduled(reason: Reason, message: str, now_s: float) -> dict[str, objec
 
 
 def event(
-    pod: Pod, *, kind: str, reason: str, action: str, note: str, instance: str, now_s: float
+    pod: Pod,
+    *,
+    kind: str,
+    reason: str,
+    action: str,
+    note: str,
+    instance: str,
+    now_s: float,
+    by: str = "",
 ) -> dict[str, object]:
-    """Return an events.k8s.io/v1 Event about a pod. ``kind`` is Normal or Warning."""
+    """Return an events.k8s.io/v1 Event about a pod. ``kind`` is Normal or Warning.
+
+    It is said by the scheduler ``by``, or else by the pod's.
+    """
     suffix = f".{int(now_s * 1e9):x}"
     return {
         "apiVersion": "events.k8s.io/v1",
@@ -66,7 +77,7 @@ def event(
         "reason": reason,
         "action": action,
         "note": clipped(note),
-        "reportingController": pod.scheduler,
+        "reportingController": by or pod.scheduler,
         "reportingInstance": instance,
         "regarding": {
             "apiVersion": "v1",

@@ -17,14 +17,14 @@ from quorate.core.cluster.gangs.gangs import GangEntry, key_of
 from quorate.core.model import GangKey, Pod, PodSpec
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.policy import PATIENCE_S
-from quorate.core.model.reasons import Explanation
+from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.queue.gate import asked_owners
 from quorate.core.scheduler import Scheduler
 from quorate.core.telling.sayings import SayCondition, SayEvent, Saying, SayStatus
 from quorate.core.telling.telling import Now, Telling
 from quorate.core.words.explain import Explainer
 from quorate.core.words.object_words import class_words
-from quorate.core.words.pod_words import bound_by_another
+from quorate.core.words.pod_words import bound_by_another, own_name
 from quorate.dialects import StatusPatch, by_name
 from quorate.dialects.common.fields import format_micro_time
 from quorate.shell.kube.errors import NotFound
@@ -199,16 +199,16 @@ class Reporter:
             return
         if self._waits_for_owner(explainer, key):
             return
-        now_s = self._clock.monotonic_s()
-        self._telling.quiet_gangs.note_explained(key, now_s)
+        now = Now(self._clock.monotonic_s(), self._clock.wall_s())
+        self._telling.quiet_gangs.note_explained(key, now.s)
         lost_its_pods = not gang.members and key in self._telling
         # An object without pods is ours if its clients wait for its first status.
         if not (gang.ours or lost_its_pods or explainer.awaited_under(gang)):
-            self._forget(key)
+            if not self._telling.tell_of_another(gang, self._scheduler.cluster, explainer, now):
+                self._forget(key)
             return
         explanation = explainer.explain(key)
         if explanation is not None:
-            now = Now(now_s, self._clock.wall_s())
             self._telling.tell(gang, explainer, explanation, now)
             self._warn_of(gang, explanation.missing_class)
             self._report_reservation(gang, explanation)
@@ -316,8 +316,10 @@ class Reporter:
 
     def _send_waiting(self, saying: SayEvent) -> None:
         """Queue the Event of a waiting pod or gang: a new one, or the next of a series."""
+        is_of_another = saying.reason is Reason.OTHER_SCHEDULER  # it is not said in that one's name
         event = bodies.event(
             saying.pod,
+            by=own_name(self._scheduler.cluster) if is_of_another else "",
             kind="Warning",
             reason="FailedScheduling",
             action="Scheduling",

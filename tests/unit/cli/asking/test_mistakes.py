@@ -36,6 +36,13 @@ def pods(name, count, *, label=LABEL, scheduler="quorate", gang=None, job=None):
     return made
 
 
+def answered(pods):
+    """Pods of which their scheduler has said that they cannot be placed."""
+    for one in pods:
+        one["status"] = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    return pods
+
+
 def annotated(name, count, key, *, gang=None):
     """Pods of a Job of their name that name a gang in an annotation."""
     made = pods(name, count, job=name)
@@ -49,8 +56,9 @@ def cluster_of_mistakes():
     server.answers |= {
         NODES: listing(node("n1", cpu="99")),
         PODS: listing(
-            *pods("defsched", 4, scheduler="default-scheduler", job="defsched"),
-            *pods("others", 2, scheduler="another-scheduler"),
+            *answered(pods("defsched", 4, scheduler="default-scheduler", job="defsched")),
+            *answered(pods("others", 2, scheduler="another-scheduler")),
+            *pods("nobodys", 2, scheduler="nobodys"),
             *pods("typo", 4, label=MISSPELT, job="typo"),
             *pods("both", 4, label=MISSPELT, scheduler="default-scheduler"),
             *annotated("placed", 4, LABEL),
@@ -65,6 +73,7 @@ def cluster_of_mistakes():
                 group(name, 4)
                 for name in ("defsched", "others", "typo", "both", "typo2", "placed", "onjob")
             ),
+            group("nobodys", 2),
             group("wrongns", 2, namespace="other"),
             group("astray", 1, namespace="other"),
         ),
@@ -95,21 +104,22 @@ def test_members_of_another_scheduler_are_told_by_its_name(why):
     """It said "0 of 4 members exist; Job defsched makes 4", and nothing of schedulerName."""
     message, hint = why("defsched")
     assert message == (
-        "0 of 4 members exist; 4 pods wait for another scheduler: "
-        "schedulerName is default-scheduler"
+        "4 pods have schedulerName default-scheduler; quorate does not own that name"
     )
     assert hint == "set schedulerName: quorate in the template of Job defsched"
 
 
-def test_a_gang_that_forgot_its_scheduler_is_listed_and_one_of_another_is_not(
+def test_gangs_that_another_scheduler_leaves_lying_are_listed_and_those_that_it_answers_are_not(
     cluster, tmp_path, capsys
 ):
     """The gang was absent from ``quorate gangs -A``."""
     config = kubeconfig(tmp_path, cluster.url, namespace="team")
     assert call("gangs", "--kubeconfig", config) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    (found,) = [row for row in rows if row[0] == "defsched"]
-    assert found[1:4] == ["Waiting", "0/4", "4"]
+    for name, minimum in (("defsched", "4"), ("nobodys", "2")):
+        (found,) = [row for row in rows if row[0] == name]
+        assert found[1:4] == ["Waiting", f"0/{minimum}", minimum]
+        assert found[-1] == "OtherScheduler"
     assert "others" not in [row[0] for row in rows]
 
 

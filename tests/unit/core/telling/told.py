@@ -29,10 +29,17 @@ class Told:
         for one in self.telling.quiet_gangs.due(gangs, self.now_s, 500):
             self.telling.quiet_gangs.note_explained(one, self.now_s)
             if one in gangs:
-                found = explainer.explain(one)
                 now = Now(self.now_s, WALL_S + self.now_s)
-                self.telling.tell(gangs[one], explainer, found, now)
+                self.tell(gangs[one], explainer, now)
         self.said += [(self.now_s, one) for one in self.telling.take(self.now_s)]
+
+    def tell(self, gang, explainer, now):
+        lost_its_pods = not gang.members and gang.key in self.telling
+        awaited = gang.spec and not gang.spec.unanswered_by and explainer.awaited_under(gang)
+        if gang.ours or lost_its_pods or awaited:
+            self.telling.tell(gang, explainer, explainer.explain(gang.key), now)
+        elif not self.telling.tell_of_another(gang, self.world.cluster, explainer, now):
+            self.telling.settle(gang.key)
 
     def run(self, seconds):
         """Return what is said in that time."""

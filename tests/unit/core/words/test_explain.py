@@ -8,7 +8,7 @@ from quorate.core.model import ClaimUse, GangKey, Owner, PodClaim, Queue
 from quorate.core.model.changes import BindFailure, DialectServed, ObjectChanged, OwnerChanged
 from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import near, pods
-from tests.unit.core.world import GPU, SIGS, World, fail, key, pairs
+from tests.unit.core.world import GPU, SIGS, VOLCANO, World, fail, key, pairs
 
 JOB, LATER = Owner("batch/v1", "Job", "train"), Owner("batch/v1", "Job", "b")
 
@@ -94,6 +94,35 @@ MEMBERS = {
         Reason.MEMBERS_GATED,
         "0 of 3 members exist; 3 more are scheduling-gated",
         "the gates' owner has to remove them",
+    ),
+    "of another scheduler": Case(
+        lambda w: w.gang("job", 3, scheduler="others", owner=JOB),
+        Reason.OTHER_SCHEDULER,
+        "3 pods have schedulerName others; quorate does not own that name",
+        "set schedulerName: quorate in the template of Job train, or add others to quorate's "
+        "schedulerNames if no other scheduler has that name",
+    ),
+    "of the default scheduler": Case(
+        lambda w: w.gang("job", 1, scheduler="default-scheduler"),
+        Reason.OTHER_SCHEDULER,
+        "1 pod has schedulerName default-scheduler; quorate does not own that name",
+        "set schedulerName: quorate in their templates",
+    ),
+    "of nobody": Case(
+        lambda w: w.gang("job", 3, scheduler="nobody", unanswered=True),
+        Reason.OTHER_SCHEDULER,
+        "3 pods have schedulerName nobody; quorate does not own that name, and no scheduler that "
+        "does has said anything",
+        "set schedulerName: quorate in their templates, or add nobody to quorate's schedulerNames "
+        "if no other scheduler has that name",
+    ),
+    "admitted by nobody": Case(
+        lambda w: w.gang("job", 3, 0, gang_spec={"unanswered_by": "volcano"}, dialect=VOLCANO),
+        Reason.OTHER_SCHEDULER,
+        "its pods are made when a scheduler named volcano admits it; quorate does not own that "
+        "name, and no scheduler that does has said anything",
+        "add volcano to quorate's schedulerNames if no other scheduler has that name",
+        key("job", VOLCANO),
     ),
     "of the next run": Case(
         lambda w: next_run(w, (JOB, 2, "c"), (LATER, 2, "c")),
@@ -357,31 +386,3 @@ def test_the_sentence_of_each_reason(case):
 
 def test_every_reason_is_produced_by_a_world():
     assert {case.reason for case in CASES.values()} == set(Reason)
-
-
-@pytest.mark.parametrize(
-    ("more", "reason", "message"),
-    [
-        ({}, Reason.NONE, "the pod has its node"),
-        (
-            {"gates": ("a", "b")},
-            Reason.MEMBERS_GATED,
-            "the pod waits for its scheduling gates: a, b",
-        ),
-        ({"terminating": True}, Reason.NOT_ENOUGH_MEMBERS, "the pod is being deleted"),
-        ({"phase": "Failed"}, Reason.NOT_ENOUGH_MEMBERS, "the pod has ended without a node"),
-        (
-            {"cpu": 9},
-            Reason.REQUEST_TOO_LARGE,
-            "0/1 nodes are available: 1 Insufficient cpu. "
-            "pod p asks for 9 cpu; the largest matching node has 8",
-        ),
-    ],
-)
-def test_the_sentence_of_an_ordinary_pod(more, reason, message):
-    w = World()
-    w.node("n0", cpu=8)
-    w.pod("p", **more)
-    w.cycle()
-    said = w.why(key("p@uid-p", "pod"))
-    assert (said.reason, said.message) == (reason, message)

@@ -1,4 +1,4 @@
-"""The facts behind a sentence: counts that add up, the nearest miss, members, views."""
+"""The facts behind a sentence: counts that add up, the nearest miss, members, ordinary pods."""
 
 import pytest
 
@@ -125,3 +125,31 @@ def test_of_pods_to_be_near_those_of_its_own_gang_and_those_that_are_there_count
     w.gang("own", 2, cpu=9, spec=near(pods(app="own")), labels={"app": "own"})
     w.cycle()
     assert w.why(key("own")).reason is not Reason.AWAITS_PODS
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "message"),
+    [
+        ({}, Reason.NONE, "the pod has its node"),
+        (
+            {"gates": ("a", "b")},
+            Reason.MEMBERS_GATED,
+            "the pod waits for its scheduling gates: a, b",
+        ),
+        ({"terminating": True}, Reason.NOT_ENOUGH_MEMBERS, "the pod is being deleted"),
+        ({"phase": "Failed"}, Reason.NOT_ENOUGH_MEMBERS, "the pod has ended without a node"),
+        (
+            {"cpu": 9},
+            Reason.REQUEST_TOO_LARGE,
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "pod p asks for 9 cpu; the largest matching node has 8",
+        ),
+    ],
+)
+def test_the_sentence_of_an_ordinary_pod(more, reason, message):
+    w = World()
+    w.node("n0", cpu=8)
+    w.pod("p", **more)
+    w.cycle()
+    said = w.why(key("p@uid-p", "pod"))
+    assert (said.reason, said.message) == (reason, message)

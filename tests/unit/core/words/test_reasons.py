@@ -18,6 +18,7 @@ WOULD_NOT = {
     Reason.NOT_ENOUGH_MEMBERS: "pods are missing",
     Reason.OWNER_MAKES_TOO_FEW: "the owner has to be scaled",
     Reason.MEMBERS_GATED: "somebody has to remove the gates",
+    Reason.OTHER_SCHEDULER: "the name has to be fixed, or somebody has to own it",
     Reason.EARLIER_RUN: "another run has to end",
     Reason.GANG_OBJECT_MISSING: "the PodGroup has to be created",
     Reason.GANG_OBJECT_IN_OTHER_API: "the label or the PodGroup has to be fixed",

@@ -241,6 +241,23 @@ def test_a_foreign_pod_that_names_a_gang_is_known_as_its_member():
     assert "several gangs" in ours.warning
 
 
+def test_a_member_is_unanswered_until_its_own_scheduler_writes_a_condition_or_binds_it():
+    labels = {"scheduling.x-k8s.io/pod-group": "job1"}
+    others = {"schedulerName": "others"}
+    told = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    mentioned = [{"type": "Custom", "status": "False", "message": '"PodScheduled"'}]
+    for spec, status, unanswered in (
+        (others, None, True),
+        (others, {"phase": "Pending"}, True),
+        (others, {"conditions": mentioned}, True),
+        (others, {"conditions": told}, False),
+        ({**others, "nodeName": "n1"}, None, False),
+        ({}, None, False),  # ours
+    ):
+        assert decode(manifest(spec, status, labels=labels)).unanswered is unanswered
+    assert not decode(manifest(others)).unanswered, "it is of no gang"
+
+
 def test_a_native_pod_names_its_group_in_its_spec():
     named = pod({"schedulingGroup": {"podGroupName": "pg"}})
     assert named.membership.key == GangKey("team-a", "native", "pg")

@@ -127,6 +127,7 @@ class PodDecoder:
             (group.pod_group_name or "") if group else "",
         )
         said = self._resolve(facts, owned)
+        is_others = said.membership is not None and not owned
         own, above = self._spec(meta, spec, status, rules=owned or not node)
         claims, device_claims, more = _claims(meta, spec, status)
         excess = above or more
@@ -166,6 +167,7 @@ class PodDecoder:
             run=run_of(controller, labels) if said.membership and controller else "",
             meant=said.meant,
             gathered_by=gathered_by(scheduler) if controller and said.membership is None else "",
+            unanswered=is_others and not node and _is_unanswered(status),
         )
 
     def _resolve(self, facts: PodFacts, owned: bool) -> Resolution:
@@ -339,6 +341,11 @@ def _refusal(status: Status) -> str:
     if status.phase != "Failed" or not reason:
         return ""
     return reason if reason.startswith("OutOf") or reason in _REFUSALS else ""
+
+
+def _is_unanswered(status: Status | None) -> bool:
+    """Whether no scheduler has said of the pod that it cannot be placed yet, or is gated."""
+    return status is None or b'"PodScheduled"' not in bytes(status.conditions)
 
 
 def _is_preempted(status: Status | None) -> bool:
