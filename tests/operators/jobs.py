@@ -47,6 +47,11 @@ class Job:
         return next(v for k, v in self.manifest["spec"].items() if "eplicaSpecs" in k)
 
     @property
+    def selector(self) -> str:
+        """The label selector of its pods."""
+        return f"{self.label}={self.name}"
+
+    @property
     def size(self) -> int:
         """How many pods it needs."""
         return sum(one["replicas"] for one in self._replicas.values())
@@ -93,7 +98,7 @@ class Job:
 
     def pods(self, *roles: str) -> list[dict]:
         """Return its pods that are not being deleted, all or those of some roles."""
-        found = self.world.pods(f"{self.label}={self.name}")
+        found = self.world.pods(self.selector)
         return [
             one
             for one in found
@@ -112,6 +117,12 @@ class Job:
 
     def running(self) -> list[dict]:
         return [one for one in self.pods() if one["status"]["phase"] == "Running"]
+
+    def wait_too_few(self, words: str) -> None:
+        """Wait until its pods and its group say so of its members, and see that none runs."""
+        self.world.wait_condition(words, self.selector)
+        self.world.wait_event("FailedScheduling", words)
+        assert not self.running()
 
     def wait_running(self) -> None:
         """Wait until all of its pods run."""

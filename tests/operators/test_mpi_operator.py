@@ -57,10 +57,7 @@ def test_a_job_waits_whole_starts_whole_and_completes(world, api):
 def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, api):
     world.nodes(4, allocatable=ONE_POD)
     job = Job(world, "pi.yaml").with_policy(schedulingPolicy={"minAvailable": 9}).create()
-    words = "3 of 9 members exist"
-    world.wait_condition(words, f"{job.label}={job.name}")
-    world.wait_event("FailedScheduling", words)
-    assert not job.running()
+    job.wait_too_few("3 of 9 members exist")
     job.change(runPolicy={"schedulingPolicy": {"minAvailable": 3}})
     job.wait_running()
 

@@ -76,9 +76,7 @@ def test_the_last_member_that_dies_comes_back_though_others_want_its_node(world,
 def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, api):
     world.nodes(8, allocatable=ONE_POD)
     job = Job(world, "pytorch.yaml").with_policy(schedulingPolicy={"minAvailable": 6}).create()
-    words = "4 of 6 members exist"
-    world.wait_condition(words, f"{job.label}={job.name}")
-    world.wait_event("FailedScheduling", words)
+    job.wait_too_few("4 of 6 members exist")
     assert world.why(job.name)["reason"] == "NotEnoughMembers"
     Job(world, "xgboost.yaml").create().wait_running()
     assert not job.running()

@@ -77,7 +77,7 @@ def test_pods_of_a_job_whose_queue_has_gone_before_they_were_placed_say_so(world
     job = with_policy(Job(world, "pytorch.yaml"), queue=queue, minResources={}).create()
     wait_for(lambda: len(job.pods()) == job.size, "its pods are there")
     world.kubectl("delete", QUEUES, queue)
-    world.wait_condition(f"queue {queue} (spec.queue) does not exist", f"{job.label}={job.name}")
+    world.wait_condition(f"queue {queue} (spec.queue) does not exist", job.selector)
     world.uncordon(*nodes)
     world.settle()
     assert not job.running()

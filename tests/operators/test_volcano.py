@@ -75,7 +75,7 @@ def test_what_cannot_be_kept_is_refused_in_the_group_and_on_its_pods(world, said
     (spec if "networkTopology" in said else spec["tasks"][0]).update(said)
     job.create()
     wait_for(lambda: words in condition(job, "Unschedulable").get("message", ""), "it says so")
-    world.wait_condition(words, f"{job.label}={job.name}")
+    world.wait_condition(words, job.selector)
     world.settle()
     assert not job.running()
     VolcanoJob(world, "vcjob.yaml", "other").create().wait_running()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from quorate.core.model import Meant, Pod
+from quorate.core.model import DEFAULT_SCHEDULER, Meant, Pod
 from quorate.dialects import PodFacts, Resolution, resolve
 from quorate.dialects.near_misses import of_owner
 from quorate.lint.added_labels import added_labels
@@ -76,7 +76,7 @@ class PodSource:
         default = ""
         if self.object.kind == "Job" and self.object.group == "batch.volcano.sh":
             default = text(self.object.spec().get("schedulerName")) or "volcano"
-        return text(self.spec.get("schedulerName")) or default or "default-scheduler"
+        return text(self.spec.get("schedulerName")) or default or DEFAULT_SCHEDULER
 
     @property
     def requests_are_known(self) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 from quorate.cli.asking.owners_elsewhere import Elsewhere
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
-from quorate.core.model import GangKey, Meant, Pod
+from quorate.core.model import DEFAULT_SCHEDULER, GangKey, Meant, Pod
 from quorate.core.model.reasons import Explanation, Reason
 from quorate.core.queue.gate import asked_owners, unanswered_since_s
 from quorate.core.scheduler import Scheduler
@@ -29,7 +29,6 @@ from quorate.dialects.near_misses import remedy
 from quorate.shell.apis import api_words
 
 _OF_MEMBERS = (Reason.NOT_ENOUGH_MEMBERS, Reason.OWNER_MAKES_TOO_FEW)
-_DEFAULT = "default-scheduler"
 _NAMED_MAX = 3
 
 
@@ -41,7 +40,7 @@ def needs_a_person(gang: GangEntry, cluster: Cluster) -> bool:
     """
     members = gang.members.values()
     is_of_default = bool(members) and all(
-        one.where is Where.FOREIGN and not one.node and one.pod.scheduler == _DEFAULT
+        one.where is Where.FOREIGN and not one.node and one.pod.scheduler == DEFAULT_SCHEDULER
         for one in members
     )
     return is_of_default or unanswered_since_s(gang, cluster) is not None

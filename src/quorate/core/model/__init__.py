@@ -37,6 +37,7 @@ from quorate.core.model.selectors import (
 from quorate.core.model.storage import ClaimUse, Disk
 
 __all__ = [
+    "DEFAULT_SCHEDULER",
     "EVERY_ADDRESS",
     "Allocation",
     "ClaimUse",
@@ -94,6 +95,8 @@ class GangKey(NamedTuple):
         return self.dialect == "pod"
 
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The scheduler of pods that name none: Kubernetes' own."""
 EVERY_ADDRESS = "0.0.0.0"
 """The address of a host port that is taken on all addresses of its node."""
 

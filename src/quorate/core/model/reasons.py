@@ -65,7 +65,7 @@ class Reason(StrEnum):
 
     @property
     def holds_the_first_pod(self) -> bool:
-        """Whether a client that makes no pod before we admit its gang waits for that."""
+        """Whether a client that makes no pod before its gang is admitted waits for that."""
         return self in _HOLDS_THE_FIRST_POD
 
     @property

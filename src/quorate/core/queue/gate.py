@@ -40,7 +40,7 @@ def held_by(gang: GangEntry, cluster: Cluster, now_s: float) -> Reason:
 
 
 def _is_of_another(gang: GangEntry, cluster: Cluster) -> bool:
-    """Whether it waits for another scheduler: none of its pods is ours, or it has none yet."""
+    """Whether another scheduler has to start it, or to admit it before it has pods."""
     if gang.members or gang.spec is None:
         return not gang.ours and gang.counts[Where.FOREIGN] > 0
     return gang.min_count > 0 and gang.spec.unanswered_by not in ("", *cluster.scheduler_names)

@@ -8,14 +8,12 @@ from functools import partial
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import EXISTING, GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.owners import Owners
-from quorate.core.model import Owner, Pod, policy
+from quorate.core.model import DEFAULT_SCHEDULER, Owner, Pod, policy
 from quorate.core.model.quantity import format_amount
 from quorate.core.model.reasons import Reason
 from quorate.core.place.min_resources import Short
 from quorate.core.queue.gate import first_invalid, said_by_owner, unanswered_since_s
 from quorate.core.words.counting import counted
-
-_KUBERNETES_OWN = "default-scheduler"
 
 
 def single_words(entry: PodEntry) -> str:
@@ -55,7 +53,7 @@ def elsewhere_words(gang: GangEntry, cluster: Cluster) -> tuple[str, str]:
     if unanswered_since_s(gang, cluster) is not None:
         words += ", and no scheduler that does has said anything"
     ways = [f"set schedulerName: {own_name(cluster)} in {_templates(gang)}"] if others else []
-    if name != _KUBERNETES_OWN:
+    if name != DEFAULT_SCHEDULER:
         ways.append(f"add {name} to quorate's schedulerNames if no other scheduler has that name")
     return words, ", or ".join(ways)
 

@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator
 
+from quorate.core.model import DEFAULT_SCHEDULER
 from quorate.core.model.quantity import format_amount
 from quorate.core.words.counting import counted
 from quorate.core.words.owner_words import ELSEWHERE
@@ -19,7 +20,6 @@ from quorate.lint.rules.stages import made_together
 from quorate.lint.tree import Path
 from quorate.lint.workloads.promise import VOLCANO
 
-DEFAULT = "default-scheduler"
 _TYPO = 0.85
 """How much a name is like another that was meant: kai-scheduler does not mean coscheduler."""
 _NAMED_WITHOUT_OBJECT = tuple(one.member_key for one in DIALECTS if one.object is None)
@@ -227,11 +227,12 @@ def schedulers(manifests: Manifests) -> Iterator[Finding]:
                 )
             if source.scheduler in known or _kubernetes_places(gang):
                 continue
-            if source.scheduler == DEFAULT:
+            if source.scheduler == DEFAULT_SCHEDULER:
                 yield source.object.error(
                     "default-scheduler",
                     path,
-                    f"the pods of gang {gang.key.name} use the {DEFAULT}, which starts each alone",
+                    f"the pods of gang {gang.key.name} use the {DEFAULT_SCHEDULER}, which starts "
+                    "each alone",
                     f"write spec.schedulerName: {known[0]}{in_all_templates(gang)}",
                 )
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quorate.core.model import DEFAULT_SCHEDULER
 from quorate.core.words.counting import counted
 from quorate.dialects import DIALECTS
 from quorate.dialects.common.fields import shown
@@ -11,7 +12,7 @@ from quorate.lint.finding import Finding
 from quorate.lint.manifests import Gang, Manifests
 from quorate.lint.objects import KubeObject, mapping, path_text, value_at
 from quorate.lint.pod_sources import PodSource
-from quorate.lint.rules.gangs import DEFAULT, in_all_templates, min_place
+from quorate.lint.rules.gangs import in_all_templates, min_place
 from quorate.lint.rules.stages import is_in_order, stage_of, waits
 from quorate.lint.workloads.kubeflow import MIN_AVAILABLE
 from quorate.lint.workloads.promise import Promise, total, whole
@@ -30,7 +31,7 @@ def pods_without_gang(manifests: Manifests) -> Iterator[Finding]:
     """Several pods of one object that a gang scheduler places, and that belong to no gang."""
     promised = {id(promise.object) for promise in manifests.promises}
     with_runtime = {id(source.object) for gang in manifests.gangs for source in gang.sources}
-    known = set(manifests.options.gang_schedulers) - {DEFAULT}
+    known = set(manifests.options.gang_schedulers) - {DEFAULT_SCHEDULER}
     of_object: dict[int, list[PodSource]] = {}
     for source in manifests.sources:
         of_object.setdefault(id(source.object), []).append(source)

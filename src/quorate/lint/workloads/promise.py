@@ -59,19 +59,14 @@ class Workload:
     runtimes: Runtimes
 
     @property
-    def is_ours(self) -> bool:
-        """Whether a template names a scheduler of gangs."""
-        return any(text(one.spec.get("schedulerName")) in self.schedulers for one in self.sources)
+    def named(self) -> set[str]:
+        """The schedulers that templates name, be they nobody's."""
+        return {text(one.spec.get("schedulerName")) for one in self.sources} - {""}
 
     @property
-    def names_scheduler(self) -> bool:
-        """Whether a template names a scheduler, be it nobody's; Kubernetes' own is named by all."""
-        named = {text(one.spec.get("schedulerName")) for one in self.sources}
-        return bool(named - {"", "default-scheduler"})
-
-    def uses(self, scheduler: str) -> bool:
-        """Whether a template names this scheduler."""
-        return any(text(one.spec.get("schedulerName")) == scheduler for one in self.sources)
+    def is_ours(self) -> bool:
+        """Whether a template names a scheduler of gangs."""
+        return not self.named.isdisjoint(self.schedulers)
 
 
 def total(sources: tuple[PodSource, ...]) -> int | None:

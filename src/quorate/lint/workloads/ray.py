@@ -27,7 +27,7 @@ _CLUSTERS = ("rayClusterSpec", "rayClusterConfig")
 def ray_cluster(ray: Workload) -> Promise | None:
     """One gang of the head and the workers: those wanted, or with autoscaling the fewest."""
     labels = read_pairs(mapping(ray.object.value.get("metadata")).get("labels"))
-    is_volcano = ray.uses(VOLCANO) or _QUEUE_LABEL in labels
+    is_volcano = VOLCANO in ray.named or _QUEUE_LABEL in labels
     if not ray.sources or not (is_volcano or GANG_LABEL in labels):
         return None
     spec = ray.object.spec()

@@ -44,7 +44,7 @@ def gathered(workload: Workload) -> Promise | None:
     """One gang of as many as the annotation says, of a workload that another API made."""
     metadata = mapping(workload.object.value.get("metadata"))
     asked = asks_together(read_pairs(metadata.get("annotations")))
-    if asked is None or not workload.uses(VOLCANO):
+    if asked is None or VOLCANO not in workload.named:
         return None
     how, count = asked
     return Promise(

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
-from quorate.core.model import ClaimUse, Owner, Pod, PodClaim, PodSpec, policy
+from quorate.core.model import DEFAULT_SCHEDULER, ClaimUse, Owner, Pod, PodClaim, PodSpec, policy
 from quorate.core.model.changes import PodChanged, PodGone
 from quorate.core.model.reasons import Reason
 from quorate.dialects import PodFacts, Resolution, gathered_by, resolve
@@ -115,7 +115,7 @@ class PodDecoder:
             raise SpecError("metadata: uid, name and namespace must not be empty")
         labels = meta.labels or _NOTHING
         annotations = meta.annotations or _NOTHING
-        scheduler = spec.scheduler_name or "default-scheduler"
+        scheduler = spec.scheduler_name or DEFAULT_SCHEDULER
         node = spec.node_name or ""
         owned = scheduler in self._owned
         group = spec.scheduling_group
@@ -224,7 +224,7 @@ class PodDecoder:
             uid=known["uid"],
             namespace=known["namespace"],
             name=known["name"],
-            scheduler=scheduler or "default-scheduler",
+            scheduler=scheduler or DEFAULT_SCHEDULER,
             spec=PodSpec(),
             created_s=parse_time(_text(meta.get("creationTimestamp"))) or 0.0,
             node=_text(spec.get("nodeName")),
