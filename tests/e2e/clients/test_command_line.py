@@ -378,6 +378,7 @@ def test_events_are_the_default_schedulers_in_name_and_words(world, scheduler):
         assert event["reportingInstance"]
         assert (event["type"], event["action"]) == (kind, action)
         assert event["regarding"]["kind"] == "Pod"
+    world.wait_condition(note)  # the Event comes before it
     (condition,) = world.pod("waits")["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
     assert (condition["reason"], condition["message"]) == ("Unschedulable", note)
