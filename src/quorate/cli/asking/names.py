@@ -28,6 +28,9 @@ _SHORT = {
     "rs": "replicaset",
     "ds": "daemonset",
     "cj": "cronjob",
+    "vcjob": "job",
+    "vcjobs": "job",
+    "vj": "job",
 }
 _WORKLOADS = ("job", "deployment", "statefulset", "replicaset", "daemonset", "cronjob", "jobset")
 _ALIKE_MAX = 3

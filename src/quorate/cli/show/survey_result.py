@@ -13,7 +13,7 @@ from quorate.cli.asking.owners_elsewhere import Elsewhere
 from quorate.cli.asking.told import Line, Said
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey
-from quorate.core.model.reasons import Explanation, GangState, Members
+from quorate.core.model.reasons import Explanation, GangState, Members, Reason
 from quorate.core.scheduler import Scheduler
 from quorate.shell.survey import Leader
 
@@ -86,7 +86,8 @@ def _of_the_ended(explanation: Explanation) -> Explanation:
     members = explanation.members
     counts = [(members.succeeded, "succeeded"), (members.failed, "failed")]
     said = " and ".join(f"{count} {what}" for count, what in counts if count)
-    return msgspec.structs.replace(explanation, message=f"all members have ended: {said}", hint="")
+    message = f"all members have ended: {said}"
+    return msgspec.structs.replace(explanation, reason=Reason.NONE, message=message, hint="")
 
 
 def age(seconds: float) -> str:

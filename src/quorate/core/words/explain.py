@@ -122,7 +122,7 @@ class Explainer:
         short = self._shortage(gang) if self._is_at_the_gate(gang, reason) else {}
         if short:
             reason = Reason.MIN_RESOURCES_SHORT
-            message, hint = short_words(short)
+            message, hint = short_words(short, gang.spec.owner if gang.spec else None)
         elif reason is Reason.NONE and gang.waits:
             room, withheld = self._room_for(gang)
             diagnosis, plain = self._diagnoses.of(gang, room, self._room)

@@ -85,7 +85,7 @@ def maker_hint(namespace: str, makers: Sequence[Maker], exist: int, needed: int)
     if not known:
         owner = makers[0].owner if len(makers) == 1 else None
         if owner is not None:
-            return f"{owner.title} has to make the others"
+            return f"{owner.title} has to make the others, or lower min"
         return f"create the other {needed - exist}, or lower min"
     total = sum(one.makes for one in known)
     steps = [f"resume {one.owner.title} (spec.suspend: false)" for one in known if one.is_suspended]

@@ -159,15 +159,19 @@ def settled_words(gang: GangEntry) -> tuple[Reason, str]:
     return Reason.NONE, f"all {gang.bound} members that exist have a node"
 
 
-def short_words(short: Mapping[str, Short]) -> tuple[str, str]:
-    """Say what minResources ask for beyond the room there is."""
+def short_words(short: Mapping[str, Short], owner: Owner | None) -> tuple[str, str]:
+    """Say what minResources ask for beyond the room there is.
+
+    What an owner has made of itself, its operator writes again.
+    """
     where = " where its members may run"
     lacks = " and ".join(
         f"{format_amount(name, one.wanted)} {name} "
         f"({format_amount(name, one.free)} free{where * one.is_elsewhere})"
         for name, one in sorted(short.items())
     )
-    return f"minResources ask for {lacks}", "free or add that room, or lower spec.minResources"
+    lower = f"have {owner.title} ask for less" if owner else "lower spec.minResources"
+    return f"minResources ask for {lacks}", f"free or add that room, or {lower}"
 
 
 def task_words(gang: GangEntry) -> tuple[list[str], str]:

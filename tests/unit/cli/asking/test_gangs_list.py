@@ -41,11 +41,12 @@ def labelled(made, **labels):
 
 
 def busy_cluster():
-    """The small cluster, and gangs that ended, one without its object, one of a job."""
+    """The small cluster, and gangs that ended, two without their objects, one of a job."""
     server = small_cluster()
     pods = json.loads(json.dumps(server.answers[PODS][1]["items"]))
     pods += [ended(f"ok-{n}", "ok", "Succeeded") for n in range(2)]
     pods += [ended("bad-0", "bad", "Succeeded"), ended("bad-1", "bad", "Failed")]
+    pods += [ended("gone-0", "gone", "Succeeded")]
     pods += [labelled(pod(f"lost-{n}", "lost"), app="lost") for n in range(4)]
     pods += [made_by("Job", "nightly", pod("nightly-0", "some-group", node="n1", cpu="1m"))]
     groups = server.answers[X_GROUPS][1]["items"]
@@ -100,10 +101,18 @@ def test_ended_gangs_are_finished_or_failed_and_come_last(quorate):
     said = quorate("gangs")
     rows = rows_of(said)
     assert (rows["ok"][0], rows["bad"][0], rows["done"][0]) == ("Finished", "Failed", "Started")
-    assert set(list(rows)[-2:]) == {"ok", "bad"}
+    assert set(list(rows)[-3:]) == {"ok", "bad", "gone"}
     title, message = quorate("why", "bad")[1].splitlines()[:2]
     assert title.endswith(": Failed")
     assert message == "  all members have ended: 1 succeeded and 1 failed"
+
+
+def test_an_ended_gang_waits_for_nothing(quorate):
+    """Of a job whose operator had deleted its PodGroup it said Finished, PodGroupNotFound."""
+    row = rows_of(quorate("gangs"))["gone"]
+    assert (row[0], row[-1]) == ("Finished", "-")
+    title = quorate("why", "gone")[1].splitlines()[0]
+    assert title.endswith(": Finished")
 
 
 def test_another_place_in_line_alone_is_no_news(quorate, capsys):
@@ -142,7 +151,7 @@ def test_gangs_are_chosen_by_labels_of_their_pods(quorate):
 
 def test_gangs_are_chosen_by_state(quorate):
     """No filter hid finished gangs."""
-    assert set(rows_of(quorate("gangs", "--state", "finished,failed"))) == {"ok", "bad"}
+    assert set(rows_of(quorate("gangs", "--state", "finished,failed"))) == {"ok", "bad", "gone"}
     chosen = rows_of(quorate("gangs", "--state", "Waiting", "--state", "started"))
     assert {row[0] for row in chosen.values()} == {"Waiting", "Started"}
 
@@ -216,6 +225,9 @@ def test_what_lacks_the_field_comes_last_whatever_the_order():
         ("job/nightly", "some-group"),
         ("job.batch/nightly", "some-group"),
         ("Jobs/nightly", "some-group"),
+        ("vcjob/nightly", "some-group"),
+        ("vcjobs/nightly", "some-group"),
+        ("vj/nightly", "some-group"),
         ("nightly", "some-group"),
         ("team/train", "train"),
     ],

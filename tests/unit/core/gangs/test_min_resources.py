@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.model import Toleration, policy
+from quorate.core.model import Owner, Toleration, policy
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import Reason
 from tests.unit.core.world import GPU, VOLCANO, X_K8S, World, fail, gangs_tried
@@ -244,6 +244,14 @@ def test_where_clients_make_no_pod_before_there_is_room_the_missing_room_is_the_
     assert found.hint == "free or add that room, or lower spec.minResources"
     assert found.order == (), "it is not in line: nothing of it could be placed"
     assert not w.scheduler.explainer(w.now_s).view(gang, found).admitted
+
+
+def test_what_an_operator_writes_is_to_be_changed_in_its_job():
+    """It said "lower spec.minResources", which the operator writes again at each look."""
+    w = world(4)
+    job = Owner("kubeflow.org/v1", "PyTorchJob", "train")
+    gang = w.gang("train", 1, gang_spec={**asks(cpu=5), "owner": job})
+    assert w.why(gang).hint == "free or add that room, or have PyTorchJob train ask for less"
 
 
 def test_a_cluster_without_nodes_is_short_of_everything():

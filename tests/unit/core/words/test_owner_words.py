@@ -53,7 +53,7 @@ CASES = {
         lambda w: owned(w, JOB, None),
         Reason.NOT_ENOUGH_MEMBERS,
         "2 of 4 members exist",
-        "Job train has to make the others",
+        "Job train has to make the others, or lower min",
     ),
     "too few yet of a Deployment": Case(
         lambda w: owned(w, WEB, 4),
@@ -68,7 +68,7 @@ CASES = {
         "2 of 3 members exist; MPIJob pi may make its launcher only when its workers are ready, "
         "which may not be read: grant quorate get of mpijobs in kubeflow.org, or set "
         "schedulingPolicy.minAvailable to the number of workers",
-        "MPIJob pi has to make the others",
+        "MPIJob pi has to make the others, or lower min",
     ),
     "the API server refuses the others": Case(
         lambda w: owned(w, JOB, 4, completions=4, refused="exceeded quota: team-cpu, ..."),
