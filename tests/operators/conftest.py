@@ -6,8 +6,10 @@ no other scheduler runs.
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.conftest import skip_or_fail
 from tests.e2e.harness.cluster import cluster
@@ -91,6 +93,19 @@ def world(cluster, quorate) -> Iterator[World]:
     yield made
     made.remove()
     assert not quorate.violations()
+
+
+class ByOperator(LoadScopeScheduling):
+    """Gives one process all tests of an operator of Kubeflow's: a cluster has one at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        operator = Path(nodeid.split("::", maxsplit=1)[0]).stem.split("_")[1]
+        return operator if operator in ("mpi", "training") else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByOperator:
+    """Share the tests out; pytest-xdist's own groups do not work with this pytest."""
+    return ByOperator(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,6 +17,12 @@ FLAGS = {
 """Values of --gang-scheduling, and the API of the PodGroups that the operator then makes."""
 
 
+for_each_api = pytest.mark.parametrize(
+    "api", ["scheduler-plugins-scheduler", "volcano"], indirect=True, scope="module"
+)
+"""The first two differ in a name, which the first test shows."""
+
+
 @pytest.fixture(scope="module", params=FLAGS)
 def api(request, mpi_operator, quorate) -> str:
     mpi_operator.start(f"--gang-scheduling={request.param}")
@@ -54,6 +60,7 @@ def test_a_job_waits_whole_starts_whole_and_completes(world, api):
     complete(job, api)
 
 
+@for_each_api
 def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, api):
     world.nodes(4, allocatable=ONE_POD)
     job = Job(world, "pi.yaml").with_policy(schedulingPolicy={"minAvailable": 9}).create()
@@ -62,6 +69,7 @@ def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, a
     job.wait_running()
 
 
+@for_each_api
 def test_lost_members_are_replaced_alone_though_others_want_their_room(world, api):
     """A worker that is drained, then the launcher's pod, which fails."""
     world.nodes(5, allocatable=ONE_POD)

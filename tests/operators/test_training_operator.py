@@ -4,10 +4,13 @@ Method: the released operator, started with each documented value of its flag. N
 each, so that room is a number of pods.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.operators.jobs import ONE_POD, Job, groups
 from tools.harness.faults import clear_lease
+from tools.harness.world import World
 from tools.objects import VOLCANO, X_K8S, pod
 from tools.testing import wait_for
 
@@ -17,6 +20,10 @@ FLAGS = {
     "volcano": VOLCANO,
 }
 """Values of --gang-scheduler-name, and the API of the PodGroups that the operator then makes."""
+for_each_api = pytest.mark.parametrize(
+    "api", ["scheduler-plugins-scheduler", "volcano"], indirect=True, scope="module"
+)
+"""The first two differ in a name, which the first test shows."""
 JOBS = ("tfjob-simple", "tfjob-gang-scheduling", "pytorch", "xgboost")
 
 
@@ -24,6 +31,19 @@ JOBS = ("tfjob-simple", "tfjob-gang-scheduling", "pytorch", "xgboost")
 def api(request, training_operator, quorate) -> str:
     training_operator.start(f"--gang-scheduler-name={request.param}")
     return FLAGS[request.param]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def job_of_nobody(cluster, quorate, training_operator) -> Iterator[Job]:
+    """A job that waits from the first test on: only after a while is anything said."""
+    training_operator.start(f"--gang-scheduler-name={next(iter(FLAGS))}")
+    job = Job(World(cluster, quorate, "nobodys"), "pytorch.yaml")
+    for one in job.manifest["spec"]["pytorchReplicaSpecs"].values():
+        one["template"]["spec"]["schedulerName"] = "nobodys"
+    job.create()
+    wait_for(lambda: len(job.pods()) == job.size, "its pods are there")
+    yield job
+    job.world.remove()
 
 
 def is_over(world, job: Job, api: str) -> bool:
@@ -50,6 +70,7 @@ def test_a_job_waits_whole_starts_whole_and_completes(world, api, name):
     wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
 
 
+@for_each_api
 @pytest.mark.parametrize("name", JOBS)
 def test_the_last_member_that_dies_comes_back_though_others_want_its_node(world, api, name):
     """The documentation warns of a deadlock: a pod dies, and others take what it had.
@@ -73,6 +94,7 @@ def test_the_last_member_that_dies_comes_back_though_others_want_its_node(world,
     wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
 
 
+@for_each_api
 def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, api):
     world.nodes(8, allocatable=ONE_POD)
     job = Job(world, "pytorch.yaml").with_policy(schedulingPolicy={"minAvailable": 6}).create()
@@ -84,6 +106,7 @@ def test_a_minimum_that_the_job_never_meets_is_said_until_it_is_lowered(world, a
     job.wait_running()
 
 
+@for_each_api
 def test_kill_9_of_both_in_the_middle_of_a_start_loses_nothing(
     world, api, quorate, training_operator
 ):
@@ -101,3 +124,24 @@ def test_kill_9_of_both_in_the_middle_of_a_start_loses_nothing(
     assert quorate.violations() == 0
     job.finish(*job.followers(), job.leader())
     wait_for(lambda: is_over(world, job, api), "it has succeeded, and its group is gone")
+
+
+@pytest.mark.parametrize("api", ["scheduler-plugins-scheduler"], indirect=True, scope="module")
+def test_a_scheduler_name_that_nobody_owns_is_said_on_the_group_and_its_pods(job_of_nobody, api):
+    """Nothing was said of such jobs, in no object, and they waited for ever."""
+    job, world = job_of_nobody, job_of_nobody.world
+    words = (
+        "4 pods have schedulerName nobodys; quorate does not own that name, and no scheduler that "
+        "does has said anything"
+    )
+    told = {("PodGroup", job.name), *(("Pod", one["metadata"]["name"]) for one in job.pods())}
+    wait_for(lambda: about(world, words) == told, "its group and all of its pods say so")
+    assert world.why(job.name)["reason"] == "OtherScheduler"
+    assert not job.running()
+
+
+def about(world, words: str) -> set[tuple[str, str]]:
+    """Return kinds and names of the objects whose Events say this."""
+    found = [one for one in world.all_events() if one["note"] == words]
+    assert {one["reportingController"] for one in found} <= {"quorate"}
+    return {(one["regarding"]["kind"], one["regarding"]["name"]) for one in found}

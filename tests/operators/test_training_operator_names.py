@@ -1,4 +1,4 @@
-"""Goal: what jobs name, a queue, a class or a scheduler, counts, or a reason says why it cannot.
+"""Goal: what jobs name, a queue or a class, counts, or a reason says why it cannot.
 
 Method: the released training-operator, with gangs of Volcano's kind. Nodes take one pod each.
 """
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.operators.jobs import ONE_POD, Job, groups
-from tools.harness.world import World
 from tools.objects import VOLCANO, named
 from tools.testing import wait_for
 
@@ -18,17 +17,6 @@ QUEUES = "queues.scheduling.volcano.sh"
 @pytest.fixture(scope="module", autouse=True)
 def operator(training_operator, quorate) -> None:
     training_operator.start("--gang-scheduler-name=volcano")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def job_of_nobody(cluster, quorate, operator) -> Iterator[Job]:
-    """A job that waits from the first test to the last: only after a while is anything said."""
-    world = World(cluster, quorate, "nobodys")
-    job = with_policy(Job(world, "pytorch.yaml"), minResources={})
-    for one in job.manifest["spec"]["pytorchReplicaSpecs"].values():
-        one["template"]["spec"]["schedulerName"] = "nobodys"
-    yield job.create()
-    world.remove()
 
 
 @pytest.fixture
@@ -110,24 +98,3 @@ def test_a_priority_class_that_does_not_exist_is_warned_of_and_the_job_runs(worl
         'spec.priorityClassName is "nobodys", and there is no PriorityClass of that name: the '
         "priority of the pods counts; create it, or name another one",
     )
-
-
-def test_a_scheduler_name_that_nobody_owns_is_said_on_the_group_and_its_pods(job_of_nobody):
-    """Nothing was said of such jobs, in no object, and they waited for ever."""
-    job, world = job_of_nobody, job_of_nobody.world
-    words = (
-        "4 pods have schedulerName nobodys; quorate does not own that name, and no scheduler that "
-        "does has said anything"
-    )
-    wait_for(lambda: len(job.pods()) == job.size, "its pods are there")
-    told = {("PodGroup", job.name), *(("Pod", one["metadata"]["name"]) for one in job.pods())}
-    wait_for(lambda: about(world, words) == told, "its group and all of its pods say so")
-    assert world.why(job.name)["reason"] == "OtherScheduler"
-    assert not job.running()
-
-
-def about(world, words: str) -> set[tuple[str, str]]:
-    """Return kinds and names of the objects whose Events say this."""
-    found = [one for one in world.all_events() if one["note"] == words]
-    assert {one["reportingController"] for one in found} <= {"quorate"}
-    return {(one["regarding"]["kind"], one["regarding"]["name"]) for one in found}
