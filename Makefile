@@ -122,7 +122,8 @@ tools: $(STAMP) ## Build helm, kubeconform and crane, which check chart and imag
 	@$(BIN)/python -m tools.controlplane build helm kubeconform crane
 
 operators: $(STAMP) ## Build Kubeflow's and Volcano's operators, as released, into the same cache
-	@$(BIN)/python -m tools.controlplane build training-operator mpi-operator
+	@$(BIN)/python -m tools.controlplane build training-operator mpi-operator \
+	  vc-controller-manager vc-webhook-manager
 
 clients: $(STAMP) controlplane operators ## Run jobs of Kubeflow's operators and of Volcano on quorate (ARGS='-k NAME')
 	@$(BIN)/python -m pytest -q -n2 --dist loadfile tests/operators $(ARGS)

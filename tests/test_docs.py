@@ -16,6 +16,7 @@ from quorate.lint.finding import Severity
 from quorate.lint.manifests import Options
 from quorate.shell.configuration import config, profiles
 from tests.paths import ROOT, tracked
+from tools.controlplane.versions import OPERATORS
 from tools.site.hooks import PAGES
 
 DOCS = ROOT / "docs"
@@ -235,6 +236,12 @@ def test_every_panel_of_the_dashboard_asks_for_metrics_that_there_are():
             assert {one.removesuffix("_bucket") for one in named} <= metrics, panel["title"]
 
 
+def test_clients_are_tested_at_the_versions_that_the_docs_name():
+    lines = page("users/frameworks.md").splitlines()
+    (named,) = [line for line in lines if line.startswith("| version |")]
+    assert set(re.findall(r"v[\d.]+\d", named)) == set(OPERATORS.values())
+
+
 def test_lines_of_quorate_why_are_labelled_in_the_docs_as_in_the_terminal():
     prints = (ROOT / "src/quorate/cli/show/why_text.py").read_text()
     shown = [
@@ -252,7 +259,9 @@ MANIFESTS = [
     pytest.param(block, id=f"{path.stem}-{number}")
     for path in sorted([*DOCS.glob("users/*.md"), DOCS / "operators" / "install.md"])
     for number, block in enumerate(
-        re.findall(r"(?ms)^(?:```yaml|kubectl apply -f - <<'END')\n(.*?)^(?:```|END)$", TEXTS[path])
+        re.findall(
+            r"(?ms)^(?:```yaml[^\n]*|kubectl apply -f - <<'END')\n(.*?)^(?:```|END)$", TEXTS[path]
+        )
     )
     if "kind:" in block
 ]

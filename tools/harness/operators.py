@@ -5,6 +5,7 @@ to the process, and the files of a Secret that the pod would mount.
 """
 
 import base64
+import re
 import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -20,6 +21,8 @@ from tools.controlplane import Access, releases, versions
 from tools.controlplane.process import Component
 from tools.testing import free_port, wait_for
 
+_LED_HERE = re.compile(r"^kind: (?:Service|\w+WebhookConfiguration)$", re.MULTILINE)
+
 
 class Operator:
     """An operator on a cluster: install it once, then start and kill it at will."""
@@ -29,18 +32,21 @@ class Operator:
     account: ClassVar[str]
     """Of its own pod, as its manifests have them."""
 
-    def __init__(self, cluster: Access, folder: Path) -> None:
+    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
+        """Install it; where somebody has ``applied`` its manifests, lead what is there to here."""
         self._cluster = cluster
         self._folder = folder
         self._component: Component | None = None
         self._given: tuple[str, ...] = ()
-        self._install()
+        self._install(applied=applied)
         token = cluster.service_account_token(self.namespace, self.account)
         self._kubeconfig = cluster.kubeconfig_for(token, name=self.name)
 
-    def _install(self) -> None:
+    def _install(self, *, applied: bool) -> None:
         """Apply the manifests, but for what would run in pods."""
         texts = self._manifests()
+        if applied:
+            texts = [one for one in texts if _LED_HERE.search(one)]
         kinds = [one for one in texts if "\nkind: CustomResourceDefinition\n" in f"\n{one}"]
         # They are megabytes, which Python's YAML would take half a minute for.
         if kinds:
@@ -49,7 +55,8 @@ class Operator:
         others = [yaml.safe_load(one) for one in texts if one not in kinds]
         mine = [one for one in others if one["kind"] not in ("Deployment", "Job")]
         self._cluster.apply(*(self._here(one) for one in mine))
-        self._cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+        if kinds:
+            self._cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
 
     def _manifests(self) -> list[str]:
         """Return the objects of its manifests, as ``kubectl apply -k`` would apply them."""
@@ -97,10 +104,10 @@ class Operator:
 class _WithWebhooks(Operator):
     """An operator whose webhooks the API server calls, by a Service that leads here."""
 
-    def __init__(self, cluster: Access, folder: Path) -> None:
+    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
         self._port = free_port()
         self._paths: list[str] = []
-        super().__init__(cluster, folder)
+        super().__init__(cluster, folder, applied=applied)
 
     def _here(self, one: dict[str, Any]) -> dict[str, Any]:
         if one["kind"] == "Service":
@@ -176,9 +183,9 @@ class Volcano(Operator):
     namespace = "volcano-system"
     account = "volcano-controllers"
 
-    def __init__(self, cluster: Access, folder: Path) -> None:
+    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
         self._health = f"127.0.0.1:{free_port()}"
-        super().__init__(cluster, folder)
+        super().__init__(cluster, folder, applied=applied)
 
     def _manifests(self) -> list[str]:
         return [one for one in _of_volcano(self.name) if "volcano-admission" not in one]

@@ -1,0 +1,216 @@
+"""Pages of docs/users, typed as they stand there into a cluster of their own.
+
+A block without a language holds commands; where lines of it begin with ``$ ``, the lines after
+each are what it prints. ```` ```yaml title="FILE" ```` is a file that its reader saves.
+
+The cluster has neither network nor kubelets, so three things are done here instead: the address of
+a release is its file, what a container would run is a process, and containers end when the page
+waits for that.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.paths import ROOT
+from tools.controlplane import Access
+from tools.controlplane.releases import manifests
+from tools.controlplane.versions import OPERATORS, binary
+from tools.harness.operators import (
+    MpiOperator,
+    Operator,
+    TrainingOperator,
+    Volcano,
+    VolcanoAdmission,
+)
+from tools.harness.scheduler import Quorate
+from tools.testing import wait_for
+
+_OVERLAY = "manifests/overlays/standalone"
+_INSTALLER = "installer/volcano-development.yaml"
+_VOLCANO = f"https://raw.githubusercontent.com/volcano-sh/volcano/{OPERATORS[Volcano.name]}"
+RELEASES = {
+    f"{_VOLCANO}/{_INSTALLER}": manifests(Volcano.name) / Path(_INSTALLER).name,
+    **{
+        f"github.com/kubeflow/{name}.git/{_OVERLAY}?ref={OPERATORS[name]}": (
+            manifests(name).parent / _OVERLAY
+        )
+        for name in (TrainingOperator.name, MpiOperator.name)
+    },
+}
+"""Where a page says that a release is, and where it is here."""
+CONTAINERS: dict[str, type[Operator]] = {
+    "kubeflow/training-operator": TrainingOperator,
+    "mpi-operator/mpi-operator": MpiOperator,
+    "volcano-system/volcano-controllers": Volcano,
+    "volcano-system/volcano-admission": VolcanoAdmission,
+}
+"""What the Deployments of operators run."""
+_BLOCK = re.compile(r'^```(?:yaml title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_LOOKS = "kubectl get", "quorate"
+_ENDS = re.compile(r"kubectl wait --for=\S*(?:Succeeded|Completed)\S* \w+/(\S+)")
+_VARY = {
+    r"\b\d+[smh](?:\d+[sm])?\b": "AGE",
+    r"(?<=-launcher-)[a-z0-9]{5}\b": "NAME",
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}": "UID",
+    r" +": " ",
+}
+"""What differs from one time to the next, and what stands for it."""
+
+
+class Step(NamedTuple):
+    """A file that is saved, or a command with what it prints, where the page says that."""
+
+    file: str
+    text: str
+    prints: str | None
+
+
+def blocks(page: str) -> Iterator[list[Step]]:
+    """Yield what each block of a page has its reader do."""
+    text = (ROOT / "docs" / "users" / page).read_text(encoding="utf-8")
+    for file, block in _BLOCK.findall(text):
+        if file:
+            yield [Step(file, block, None)]
+        elif block.startswith("$ "):
+            parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+            yield [Step("", *part.split("\n", 1)) for part in parts]
+        else:
+            yield [Step("", block, None)]
+
+
+def same(text: str) -> str:
+    """Return what is the same each time of what a command prints."""
+    for pattern, stands in _VARY.items():
+        text = re.sub(pattern, stands, text)
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+class Reader:
+    """Somebody who types a page, and the machines of the cluster that it is typed into."""
+
+    def __init__(self, cluster: Access, folder: Path) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self._last: dict[str, Any] = {}
+        self._running: dict[str, Operator | Quorate] = {}
+        programs = Path(sys.executable).parent, binary("kubectl").parent
+        self._environment = {
+            **os.environ,
+            "HOME": str(folder),
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "PATH": os.pathsep.join((*map(str, programs), os.environ["PATH"])),
+        }
+
+    def read(self, page: str) -> None:
+        """Do all that a page says; fail where something else is printed than stands there."""
+        self._follow()
+        for block in blocks(page):
+            try:
+                for step in block:
+                    self._do(step)
+                self._follow()
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                for one in self._running.values():
+                    error.add_note(one.told())
+                raise
+
+    def _do(self, step: Step) -> None:
+        if step.file:
+            (self._folder / step.file).write_text(step.text, encoding="utf-8")
+            return
+        if ended := _ENDS.search(step.text):
+            self._end(ended[1])
+        if step.prints is None:
+            code, printed = self._type(step.text)
+            assert code == 0, f"$ {step.text}\n{printed}"
+            return
+        wanted, printed = same(step.prints), ""
+
+        def is_printed() -> bool:
+            nonlocal printed
+            _, printed = self._type(step.text)
+            return same(printed) == wanted
+
+        try:
+            if step.text.startswith(_LOOKS):
+                wait_for(is_printed, "it prints that")
+            else:
+                assert is_printed()
+        except AssertionError as error:
+            raise AssertionError(f"$ {step.text}\n{step.prints}\nprinted:\n{printed}") from error
+
+    def _type(self, command: str) -> tuple[int, str]:
+        """Return its exit code and what a terminal would show."""
+        for address, file in RELEASES.items():
+            command = command.replace(address, str(file))
+        done = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def _end(self, job: str) -> None:
+        """Let the containers of a job end well, where it has a launcher that one's."""
+        path = "/api/v1/namespaces/default/pods"
+        names = [one["metadata"]["name"] for one in self._cluster.api("GET", path)["items"]]
+        mine = [one for one in names if one.startswith(f"{job}-")]
+        ended = {"metadata": {"annotations": {"quorate.dev/complete-after": "0s"}}}
+        kind = "application/merge-patch+json"
+        for one in [one for one in mine if "-launcher-" in one] or mine:
+            self._cluster.api("PATCH", f"{path}/{one}", ended, content_type=kind)
+
+    def _follow(self) -> None:
+        """Run what the Deployments say now."""
+        for name in ("quorate-system/quorate", *CONTAINERS):
+            namespace, short = name.split("/")
+            path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{short}"
+            if not self._cluster.exists(path):
+                continue
+            template = self._cluster.api("GET", path)["spec"]["template"]
+            if self._last.get(name) == template:
+                continue
+            self._last[name] = template
+            if name in CONTAINERS:
+                self._operate(name, template)
+            else:
+                self._schedule()
+
+    def _operate(self, name: str, template: dict[str, Any]) -> None:
+        if name not in self._running:
+            self._running[name] = CONTAINERS[name](self._cluster, self._folder, applied=True)
+        container = template["spec"]["containers"][0]
+        words = [*container.get("command", ()), *container.get("args", ())]
+        self._running[name].start(*(one for one in words if one.startswith("--gang-schedul")))
+
+    def _schedule(self) -> None:
+        """Start quorate with its ConfigMap's configuration, instead of the one that runs."""
+        self.stop_quorate()
+        path = "/api/v1/namespaces/quorate-system/configmaps/quorate"
+        text = self._cluster.api("GET", path)["data"]["config.yaml"]
+        started = Quorate(self._cluster, self._folder, yaml.safe_load(text)).start()
+        self._running["quorate"] = started
+
+    def stop_quorate(self) -> None:
+        """Stop it; it may not have complained."""
+        if running := self._running.pop("quorate", None):
+            assert running.stop() == 0
+            assert not running.complaints()
+
+    def stop(self) -> None:
+        """Stop all that runs."""
+        self.stop_quorate()
+        for one in self._running.values():
+            one.kill()
