@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.conftest import skip_or_fail
 from tests.e2e.harness.cluster import cluster
+from tests.operators.jobs import MANIFESTS, admits
 from tools.controlplane import versions
 from tools.harness.operators import (
     MpiOperator,
@@ -23,6 +25,7 @@ from tools.harness.operators import (
 )
 from tools.harness.scheduler import CONFIG, Quorate
 from tools.harness.world import World
+from tools.testing import wait_for
 
 __all__ = ["cluster"]
 
@@ -79,10 +82,17 @@ def volcanos_admission(cluster, quorate, tmp_path_factory) -> Iterator[Operator]
 
 
 @pytest.fixture(scope="session")
-def volcano(volcanos_admission, volcanos_controllers) -> Operator:
-    """Volcano's controllers, running, with its admission in front of them."""
+def volcano(cluster, volcanos_admission, volcanos_controllers) -> Operator:
+    """Volcano's controllers, running, with its admission in front of them.
+
+    Its controller's first look at a queue, which gets a parent then, would undo a command.
+    """
     volcanos_admission.start()
     volcanos_controllers.start()
+    job = yaml.safe_load((MANIFESTS / "vcjob.yaml").read_text())
+    wait_for(lambda: admits(cluster, job), "the queue default is there, and open")
+    queue = "/apis/scheduling.volcano.sh/v1beta1/queues/default"
+    wait_for(lambda: "parent" in cluster.api("GET", queue)["spec"], "it has a parent")
     return volcanos_controllers
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from tools.controlplane import Access, ApiError
 from tools.harness.world import World
 from tools.objects import VOLCANO
 from tools.testing import wait_for
@@ -183,6 +184,16 @@ def command(world: World, path: str, action: str) -> None:
         "action": action,
     }
     world.cluster.api("POST", world.path("commands", api=COMMANDS), whole)
+
+
+def admits(cluster: Access, job: dict) -> bool:
+    """Whether Volcano's admission would take a job. What it knows of queues is a moment old."""
+    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs?dryRun=All"
+    try:
+        cluster.api("POST", path, job)
+    except ApiError:
+        return False
+    return True
 
 
 class VolcanoJob(Job):

@@ -6,7 +6,7 @@ room is a number of pods.
 
 import pytest
 
-from tests.operators.jobs import ONE_POD, VolcanoJob, command
+from tests.operators.jobs import ONE_POD, VolcanoJob, admits, command
 from tools.harness.faults import clear_lease
 from tools.objects import named
 from tools.testing import wait_for
@@ -104,14 +104,14 @@ def test_the_queues_are_there_and_their_controller_closes_and_opens_one(world):
 def test_no_job_starts_from_a_queue_that_closes_and_what_has_started_goes_on(world):
     queue = f"{world.namespace}-research"
     world.apply(named("Queue", QUEUE, queue, spec={"weight": 1}))
-    wait_for(lambda: state_of(world, queue) == "Open", "it is open")
     jobs = [VolcanoJob(world, "vcjob.yaml", name) for name in ("one", "two")]
-    world.nodes(jobs[0].size, prefix="first-", allocatable=ONE_POD)
     for job in jobs:
         job.manifest["spec"]["queue"] = queue
-        job.create()
-        wait_for(job.phase, "its group is seen")
-    jobs[0].wait_running()
+    wait_for(lambda: admits(world.cluster, jobs[0].manifest), "it is open")
+    world.nodes(jobs[0].size, prefix="first-", allocatable=ONE_POD)
+    jobs[0].create().wait_running()
+    jobs[1].create()
+    wait_for(jobs[1].phase, "its group is seen")
     command(world, path_of(queue), "CloseQueue")
     words = f"queue {queue} (spec.queue) is closed"
     world.wait_event("FailedScheduling", words)
