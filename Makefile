@@ -126,7 +126,7 @@ operators: $(STAMP) ## Build Kubeflow's and Volcano's operators, as released, in
 	  vc-controller-manager vc-webhook-manager
 
 clients: $(STAMP) controlplane operators ## Run jobs of Kubeflow's operators and of Volcano on quorate (ARGS='-k NAME')
-	@$(BIN)/python -m pytest -q -n2 --dist loadfile tests/operators $(ARGS)
+	@$(BIN)/python -m pytest -q -n2 tests/operators $(ARGS)
 
 image: $(STAMP) ## Build the image into build/image, without a daemon (PUSH=REGISTRY/quorate:0.1.0)
 	@$(BIN)/python -m tools.image $(if $(PUSH),--push $(PUSH))

@@ -83,7 +83,7 @@ REAL = _after(
     _tests("differential", "-n0", "embedded/tests/differential", needs=("e2e-real", "hostile")),
     _tests("chart", *_BY_FILE, "tests/chart", needs=("e2e-real", "hostile", "differential")),
     _tests(
-        *("operators", *_BY_FILE, "tests/operators"),
+        *("operators", "-n2", "tests/operators"),  # shared out as its conftest says
         needs=("e2e-real", "hostile", "differential", "chart"),
     ),
     # These may run beside them.

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tools.controlplane import Access, ApiError
@@ -15,6 +16,11 @@ LABELS = "training.kubeflow.org"
 COMMANDS = "bus.volcano.sh/v1alpha1"
 ONE_POD = {"pods": "1", "nvidia.com/gpu": "1"}
 """What a node has: room for one pod, whichever, so that room is a number of pods."""
+
+for_each_api = pytest.mark.parametrize(
+    "api", ["scheduler-plugins-scheduler", "volcano"], indirect=True, scope="module"
+)
+"""For tests in which it does not matter how the scheduler is named: a flag for each API."""
 
 
 def groups(world: World, api: str) -> list[dict]:

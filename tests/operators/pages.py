@@ -45,11 +45,10 @@ RELEASES = {
     },
 }
 """Where a page says that a release is, and where it is here."""
-CONTAINERS: dict[str, type[Operator]] = {
-    "kubeflow/training-operator": TrainingOperator,
-    "mpi-operator/mpi-operator": MpiOperator,
-    "volcano-system/volcano-controllers": Volcano,
-    "volcano-system/volcano-admission": VolcanoAdmission,
+QUORATE = "quorate-system/quorate"
+CONTAINERS = {
+    f"{kind.namespace}/{kind.account}": kind
+    for kind in (TrainingOperator, MpiOperator, Volcano, VolcanoAdmission)
 }
 """What the Deployments of operators run."""
 _BLOCK = re.compile(r'^```(?:yaml title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -99,7 +98,8 @@ class Reader:
         self._cluster = cluster
         self._folder = folder
         self._last: dict[str, Any] = {}
-        self._running: dict[str, Operator | Quorate] = {}
+        self._operators: dict[str, Operator] = {}
+        self._quorate: Quorate | None = None
         programs = Path(sys.executable).parent, binary("kubectl").parent
         self._environment = {
             **os.environ,
@@ -117,8 +117,8 @@ class Reader:
                     self._do(step)
                 self._follow()
             except (AssertionError, subprocess.TimeoutExpired) as error:
-                for one in self._running.values():
-                    error.add_note(one.told())
+                for one in (*self._operators.values(), self._quorate):
+                    error.add_note(one.told() if one else "quorate does not run")
                 raise
 
     def _do(self, step: Step) -> None:
@@ -164,53 +164,47 @@ class Reader:
 
     def _end(self, job: str) -> None:
         """Let the containers of a job end well, where it has a launcher that one's."""
-        path = "/api/v1/namespaces/default/pods"
-        names = [one["metadata"]["name"] for one in self._cluster.api("GET", path)["items"]]
+        pods = self._cluster.api("GET", "/api/v1/namespaces/default/pods")["items"]
+        names = [one["metadata"]["name"] for one in pods]
         mine = [one for one in names if one.startswith(f"{job}-")]
-        ended = {"metadata": {"annotations": {"quorate.dev/complete-after": "0s"}}}
-        kind = "application/merge-patch+json"
-        for one in [one for one in mine if "-launcher-" in one] or mine:
-            self._cluster.api("PATCH", f"{path}/{one}", ended, content_type=kind)
+        ended = [one for one in mine if "-launcher-" in one] or mine
+        self._cluster.kubectl("annotate", "pods", *ended, "quorate.dev/complete-after=0s")
 
     def _follow(self) -> None:
         """Run what the Deployments say now."""
-        for name in ("quorate-system/quorate", *CONTAINERS):
-            namespace, short = name.split("/")
-            path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{short}"
-            if not self._cluster.exists(path):
-                continue
-            template = self._cluster.api("GET", path)["spec"]["template"]
+        for one in self._cluster.api("GET", "/apis/apps/v1/deployments")["items"]:
+            name = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+            template = one["spec"]["template"]
             if self._last.get(name) == template:
                 continue
             self._last[name] = template
-            if name in CONTAINERS:
-                self._operate(name, template)
-            else:
+            if name == QUORATE:
                 self._schedule()
+            elif name in CONTAINERS:
+                self._operate(name, template)
 
     def _operate(self, name: str, template: dict[str, Any]) -> None:
-        if name not in self._running:
-            self._running[name] = CONTAINERS[name](self._cluster, self._folder, applied=True)
+        if name not in self._operators:
+            self._operators[name] = CONTAINERS[name](self._cluster, self._folder)
         container = template["spec"]["containers"][0]
         words = [*container.get("command", ()), *container.get("args", ())]
-        self._running[name].start(*(one for one in words if one.startswith("--gang-schedul")))
+        self._operators[name].start(*(one for one in words if one.startswith("--gang-schedul")))
 
     def _schedule(self) -> None:
         """Start quorate with its ConfigMap's configuration, instead of the one that runs."""
-        self.stop_quorate()
+        self._stop_quorate()
         path = "/api/v1/namespaces/quorate-system/configmaps/quorate"
         text = self._cluster.api("GET", path)["data"]["config.yaml"]
-        started = Quorate(self._cluster, self._folder, yaml.safe_load(text)).start()
-        self._running["quorate"] = started
+        self._quorate = Quorate(self._cluster, self._folder, yaml.safe_load(text)).start()
 
-    def stop_quorate(self) -> None:
+    def _stop_quorate(self) -> None:
         """Stop it; it may not have complained."""
-        if running := self._running.pop("quorate", None):
-            assert running.stop() == 0
-            assert not running.complaints()
+        if self._quorate is not None:
+            assert self._quorate.stop() == 0
+            assert not self._quorate.complaints()
 
     def stop(self) -> None:
         """Stop all that runs."""
-        self.stop_quorate()
-        for one in self._running.values():
+        for one in self._operators.values():
             one.kill()
+        self._stop_quorate()

@@ -5,7 +5,7 @@ Method: the released operator, started with each documented value of its flag.
 
 import pytest
 
-from tests.operators.jobs import ONE_POD, Job, uids
+from tests.operators.jobs import ONE_POD, Job, for_each_api, uids
 from tools.objects import VOLCANO, X_K8S, pod
 from tools.testing import wait_for
 
@@ -15,12 +15,6 @@ FLAGS = {
     "volcano": VOLCANO,
 }
 """Values of --gang-scheduling, and the API of the PodGroups that the operator then makes."""
-
-
-for_each_api = pytest.mark.parametrize(
-    "api", ["scheduler-plugins-scheduler", "volcano"], indirect=True, scope="module"
-)
-"""The first two differ in a name, which the first test shows."""
 
 
 @pytest.fixture(scope="module", params=FLAGS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.operators.jobs import ONE_POD, Job, groups
+from tests.operators.jobs import ONE_POD, Job, for_each_api, groups
 from tools.harness.faults import clear_lease
 from tools.harness.world import World
 from tools.objects import VOLCANO, X_K8S, pod
@@ -20,10 +20,6 @@ FLAGS = {
     "volcano": VOLCANO,
 }
 """Values of --gang-scheduler-name, and the API of the PodGroups that the operator then makes."""
-for_each_api = pytest.mark.parametrize(
-    "api", ["scheduler-plugins-scheduler", "volcano"], indirect=True, scope="module"
-)
-"""The first two differ in a name, which the first test shows."""
 JOBS = ("tfjob-simple", "tfjob-gang-scheduling", "pytorch", "xgboost")
 
 

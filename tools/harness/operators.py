@@ -30,22 +30,25 @@ class Operator:
     name: ClassVar[str]
     namespace: ClassVar[str]
     account: ClassVar[str]
-    """Of its own pod, as its manifests have them."""
+    """Of its own pod, as its manifests have them. Its Deployment has the account's name."""
 
-    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
-        """Install it; where somebody has ``applied`` its manifests, lead what is there to here."""
+    def __init__(self, cluster: Access, folder: Path) -> None:
         self._cluster = cluster
         self._folder = folder
         self._component: Component | None = None
         self._given: tuple[str, ...] = ()
-        self._install(applied=applied)
+        self._install()
         token = cluster.service_account_token(self.namespace, self.account)
         self._kubeconfig = cluster.kubeconfig_for(token, name=self.name)
 
-    def _install(self, *, applied: bool) -> None:
-        """Apply the manifests, but for what would run in pods."""
+    def _install(self) -> None:
+        """Apply the manifests, but for what would run in pods.
+
+        Where its Deployment is, somebody has applied all of them: what is there is led to here.
+        """
         texts = self._manifests()
-        if applied:
+        deployments = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
+        if self._cluster.exists(f"{deployments}/{self.account}"):
             texts = [one for one in texts if _LED_HERE.search(one)]
         kinds = [one for one in texts if "\nkind: CustomResourceDefinition\n" in f"\n{one}"]
         # They are megabytes, which Python's YAML would take half a minute for.
@@ -104,10 +107,10 @@ class Operator:
 class _WithWebhooks(Operator):
     """An operator whose webhooks the API server calls, by a Service that leads here."""
 
-    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
+    def __init__(self, cluster: Access, folder: Path) -> None:
         self._port = free_port()
         self._paths: list[str] = []
-        super().__init__(cluster, folder, applied=applied)
+        super().__init__(cluster, folder)
 
     def _here(self, one: dict[str, Any]) -> dict[str, Any]:
         if one["kind"] == "Service":
@@ -183,9 +186,9 @@ class Volcano(Operator):
     namespace = "volcano-system"
     account = "volcano-controllers"
 
-    def __init__(self, cluster: Access, folder: Path, *, applied: bool = False) -> None:
+    def __init__(self, cluster: Access, folder: Path) -> None:
         self._health = f"127.0.0.1:{free_port()}"
-        super().__init__(cluster, folder, applied=applied)
+        super().__init__(cluster, folder)
 
     def _manifests(self) -> list[str]:
         return [one for one in _of_volcano(self.name) if "volcano-admission" not in one]
