@@ -192,11 +192,16 @@ def command(world: World, path: str, action: str) -> None:
     world.cluster.api("POST", world.path("commands", api=COMMANDS), whole)
 
 
-def admits(cluster: Access, job: dict) -> bool:
-    """Whether Volcano's admission would take a job. What it knows of queues is a moment old."""
-    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs?dryRun=All"
+_ADMITTED = {
+    "Job": "batch.volcano.sh/v1alpha1/namespaces/default/jobs",
+    "Queue": f"{VOLCANO}/queues",
+}
+
+
+def admits(cluster: Access, made: dict) -> bool:
+    """Whether Volcano's admission would take a job or queue. It knows queues of a moment ago."""
     try:
-        cluster.api("POST", path, job)
+        cluster.api("POST", f"/apis/{_ADMITTED[made['kind']]}?dryRun=All", made)
     except ApiError:
         return False
     return True

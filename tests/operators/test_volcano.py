@@ -102,14 +102,18 @@ def test_the_queues_are_there_and_their_controller_closes_and_opens_one(world):
 
 
 def test_no_job_starts_from_a_queue_that_closes_and_what_has_started_goes_on(world):
+    """Nor may another queue be put below one of which a job takes something."""
     queue = f"{world.namespace}-research"
+    below = named("Queue", QUEUE, f"{queue}-below", spec={"weight": 1, "parent": queue})
     world.apply(named("Queue", QUEUE, queue, spec={"weight": 1}))
     jobs = [VolcanoJob(world, "vcjob.yaml", name) for name in ("one", "two")]
     for job in jobs:
         job.manifest["spec"]["queue"] = queue
     wait_for(lambda: admits(world.cluster, jobs[0].manifest), "it is open")
+    assert admits(world.cluster, below)
     world.nodes(jobs[0].size, prefix="first-", allocatable=ONE_POD)
     jobs[0].create().wait_running()
+    wait_for(lambda: not admits(world.cluster, below), "it is known what is taken of the queue")
     jobs[1].create()
     wait_for(jobs[1].phase, "its group is seen")
     command(world, path_of(queue), "CloseQueue")

@@ -146,8 +146,7 @@ class App:
         )
         on_preempted = self._reporter.preempted
         self._preemptor = Preemptor(self._writer, on_preempted, self._loop.put, clock=steady)
-        owns_volcano = "volcano" in config.policy.scheduler_names
-        self._queues = VolcanoQueues(self._writer, is_ours=owns_volcano)
+        self._queues = VolcanoQueues(self._writer, self._reporter.writes, self.scheduler)
         self._outcomes = BindOutcomes(
             self.scheduler, self.metrics, self._reporter, self._times, steady
         )
@@ -360,6 +359,7 @@ class App:
 
     def _on_touched(self, touched: Iterable[GangKey]) -> None:
         self._reporter.touch(touched)
+        self._queues.touch(touched)
         if not (self._handover.has_decided or self.scheduler.advance.is_behind):
             self._handover.has_decided = True
             self._handover.hand_over()

@@ -8,7 +8,7 @@ import pytest
 
 from quorate.dialects import by_name
 from tests.e2e.harness.gang_shapes import SHAPES
-from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, pod, pod_group
+from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, named, pod, pod_group
 from tools.testing import wait_for
 
 pytestmark = pytest.mark.usefixtures("volcano")
@@ -172,6 +172,33 @@ def test_volcano_queues_root_and_default_are_there_and_open(world):
     )
     assert queues()["root"]["spec"] == {"reclaimable": False, "weight": 1}
     assert queues()["default"]["spec"] == {"reclaimable": True, "weight": 1}
+
+
+def test_what_gangs_take_of_a_volcano_queue_is_in_its_status_and_in_those_above(world):
+    """Volcano's admission lets nobody make a queue below one of which something is taken."""
+    shape, (above, below) = (
+        SHAPES["volcano"],
+        (f"{world.namespace}-{n}" for n in ("above", "below")),
+    )
+    world.nodes(2)
+    for name, parent in ((above, "root"), (below, above)):
+        world.apply(named("Queue", VOLCANO, name, spec={"weight": 1, "parent": parent}))
+
+    def taken(queue: str) -> dict[str, str]:
+        found = world.cluster.api("GET", f"/apis/{VOLCANO}/queues/{queue}")
+        return found.get("status", {}).get("allocated", {})
+
+    for name, queue, size in (("one", above, 1), ("two", below, 2)):
+        world.apply(shape.group(name, size, queue=queue))
+        world.create_pods(shape.pods(name, size))
+    wait_for(lambda: taken(above).get("pods") == "3", "those of both are counted")
+    assert taken(below) == {"cpu": "2", "memory": "0", "pods": "2"}
+    assert taken(above) == {"cpu": "3", "memory": "0", "pods": "3"}
+    world.delete_pods("gang=two")
+    wait_for(lambda: taken(below) == {"cpu": "0", "memory": "0"}, "those that are gone are not")
+    wait_for(lambda: taken(above).get("pods") == "1", "nor above it")
+    for name in (above, below):  # the next test is of queues, too, and no namespace has them
+        world.cluster.api("DELETE", f"/apis/{VOLCANO}/queues/{name}")
 
 
 @pytest.mark.core

@@ -10,7 +10,7 @@ SCHEDULER_NAMES = {
     ("quorate.lint.manifests", "volcano"),
     ("quorate.lint.pod_sources", "volcano"),
     ("quorate.lint.workloads.promise", "volcano"),
-    ("quorate.shell.app", "volcano"),
+    ("quorate.shell.report.volcano_queues", "volcano"),
 }
 """Where the name of a scheduler is meant, which Volcano and CoreWeave gave the same word."""
 NAMES = {dialect.name for dialect in DIALECTS}

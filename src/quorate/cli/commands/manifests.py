@@ -75,8 +75,8 @@ OPTIONAL_RIGHTS = {
     resources: [resourceclaims/status, resourceclaims/binding]
     verbs: [patch]""",
     Withheld.VOLCANO_QUEUES: """
-  # Volcano's own scheduler creates the queues "root" and "default"; nobody else does (not with
-  # quorate manifests --without volcano-queues).
+  # Volcano's own scheduler creates the queues "root" and "default", and says what gangs take of
+  # each; nobody else does (not with quorate manifests --without volcano-queues).
   - apiGroups: [scheduling.volcano.sh]
     resources: [queues]
     verbs: [create]

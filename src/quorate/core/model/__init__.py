@@ -271,10 +271,16 @@ class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
 
 
 class Queue(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A queue of Volcano's. ``closed``: its gangs may not start, as it is closed or closes."""
+    """A queue of Volcano's. ``closed``: its gangs may not start, as it is closed or closes.
+
+    ``parent`` is the queue above it; "" means ``root``. ``allocated`` is what its status says that
+    its gangs take, in base units, sorted, without zeros.
+    """
 
     name: str
     closed: bool = False
+    parent: str = ""
+    allocated: tuple[tuple[str, int], ...] = ()
 
 
 class PriorityClass(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):

@@ -40,7 +40,7 @@ from quorate.core.model.storage import (
     VolumeAttachment,
 )
 from quorate.dialects.base import Malformed, Resource
-from quorate.dialects.common.fields import UNREADABLE
+from quorate.dialects.common.fields import UNREADABLE, FieldError, resources
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import storage
 from quorate.shell.watch.devices import decode_claim, decode_class, decode_slice
@@ -78,12 +78,18 @@ class _WireBySelector(Struct, gc=False):
     spec: _BySelector | None = None
 
 
+class _QueueSpec(Struct, gc=False):
+    parent: str | None = None
+
+
 class _QueueStatus(Struct, gc=False):
     state: str | None = None
+    allocated: dict[str, object] | None = None
 
 
 class _WireQueue(Struct, gc=False):
     metadata: NamedMetadata
+    spec: _QueueSpec | None = None
     status: _QueueStatus | None = None
 
 
@@ -130,10 +136,18 @@ def _namespace(raw: bytes) -> Namespace:
 
 
 def _queue(raw: bytes) -> Queue:
-    """Return a queue of Volcano's; one without a state is not closed by anybody."""
+    """Return a queue of Volcano's; one without a state is not closed by anybody.
+
+    Amounts that cannot be read are as good as none: they are written anew.
+    """
     wire = _decode(_QUEUE, raw)
-    state = wire.status.state if wire.status is not None else None
-    return Queue(wire.metadata.name, closed=state in ("Closed", "Closing"))
+    spec, status = wire.spec or _QueueSpec(), wire.status or _QueueStatus()
+    try:
+        allocated = resources({"allocated": status.allocated or {}}, "allocated", "status")
+    except FieldError:
+        allocated = ()
+    closed = status.state in ("Closed", "Closing")
+    return Queue(wire.metadata.name, closed, parent=spec.parent or "", allocated=allocated)
 
 
 def _priority_class(raw: bytes) -> PriorityClass:

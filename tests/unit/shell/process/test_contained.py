@@ -6,11 +6,14 @@ Method: the first call raises; the runs of the simulation serve no guard and kno
 import asyncio
 
 from quorate.core.cluster.cluster import Cluster
+from quorate.core.model.policy import Policy
+from quorate.core.scheduler import Scheduler
 from quorate.shell.configuration.config import GuardConfig
 from quorate.shell.process.clock import SystemClock
 from quorate.shell.report import volcano_queues
 from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.volcano_queues import VolcanoQueues
+from quorate.shell.report.write_queue import WriteQueue
 from quorate.shell.serve import guard
 from quorate.shell.serve.guard import GuardServer
 from tools.certificates import write_pair
@@ -67,7 +70,8 @@ async def test_volcanos_queues_are_made_after_a_defect(monkeypatch):
         fragile()
 
     monkeypatch.setattr(volcano_queues, "_create", create)
-    queues = VolcanoQueues(fragile, is_ours=True)
+    scheduler = Scheduler(Policy(scheduler_names=("volcano",)))
+    queues = VolcanoQueues(fragile, WriteQueue(note=fragile.note), scheduler)
     queues.keep(1)
     await fragile.goes_on()
     assert fragile.noted == [("report", "Volcano queue root", "'planted'")]

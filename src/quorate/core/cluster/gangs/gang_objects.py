@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from quorate.core.cluster import unlisted_kinds as unserved
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.state import ClusterState
@@ -41,13 +43,13 @@ def gang_gone(cluster: ClusterState, change: changes.GangGone) -> None:
 
 def queue_changed(cluster: ClusterState, name: str, queue: Queue | None) -> None:
     """Take a queue's newest version; None: it is gone. Its gangs are tried anew."""
-    before = len(cluster.queues)
-    if cluster.queues.get(name) == queue:
-        return
-    if queue is None:
-        del cluster.queues[name]
-    else:
+    before, known = len(cluster.queues), cluster.queues.pop(name, None)
+    if queue is not None:
         cluster.queues[name] = queue
+        if known is not None and replace(known, allocated=queue.allocated) == queue:
+            return  # it says what is taken of it, and we wrote that
+    elif known is None:
+        return
     are_first = 0 in (before, len(cluster.queues))  # while none is known, none is asked for
     for key, gang in cluster.gangs.items():
         if gang.spec is not None and gang.spec.queue and (are_first or gang.spec.queue == name):
