@@ -183,7 +183,7 @@ def _status(view: GangView, raw: bytes, now_s: float) -> StatusPatch | None:
         now = fields.mapping(whole, "status", "status")
     except (Malformed, fields.FieldError):
         return None
-    if view.uid and meta.uid and view.uid != meta.uid:
+    if not view.scheduler_known or (view.uid and meta.uid and view.uid != meta.uid):
         return None
     if now.get("phase") == "Completed" and _is_cleaned_up(view):
         return None

@@ -46,10 +46,12 @@ def test_scheduler_plugins_phases_and_counts(world, dialect):
     shape, api = SHAPES[dialect], SHAPES[dialect].api
     world.nodes(1, allocatable={"cpu": "2"})
     world.apply(shape.group("pg1", 3, scheduleTimeoutSeconds=0))
+    world.wait_status("pg1", api, phase="Pending")  # operators look again only when it changes
     done_soon = {"annotations": {"quorate.dev/complete-after": "2s"}}
     first, *others = shape.pods("pg1", 3, **done_soon)
     world.create_pod(first)
-    world.wait_status("pg1", api, phase="Pending")
+    world.wait_condition("1 of 3 members exist")
+    assert world.group("pg1", api)["status"]["phase"] == "Pending"
     world.create_pods(others)
     world.wait_status("pg1", api, phase="Scheduling")  # they exist, but there is too little room
     world.nodes(1, prefix=f"{world.namespace}-more-")

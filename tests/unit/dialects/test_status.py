@@ -74,6 +74,22 @@ def test_pod_group_phases_follow_scheduler_plugins(dialect, phase, counts, expec
         assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("dialect", "status", "expected"),
+    [
+        ("x-k8s", None, {"phase": "Pending"}),
+        ("sigs", None, {"phase": "Pending"}),
+        ("x-k8s", {"phase": "Running", "running": 2}, None),
+        ("volcano", None, None),
+        ("native", None, None),
+    ],
+)
+def test_who_may_be_anybodys_gets_a_first_phase_and_no_more(dialect, status, expected):
+    """Kubeflow's operator made no pods: it waited for its PodGroup to change, and nobody did it."""
+    seen = msgspec.structs.replace(view(dialect, needed=2), scheduler_known=False)
+    assert written(dialect, seen, status) == expected
+
+
 def test_status_goes_where_each_crd_has_it():
     seen = {name: view(name, needed=4, total=1) for name in ("x-k8s", "sigs", "volcano", "native")}
     found = {name: by_name(name).object.status(one, raw(), NOW_S) for name, one in seen.items()}

@@ -213,7 +213,8 @@ class GangView(msgspec.Struct, frozen=True, kw_only=True):
     """What a dialect needs to write the status of a gang's object.
 
     ``admitted`` says whether its clients may make its pods (Volcano's Inqueue); ``owner`` is the
-    first member's.
+    first member's. ``scheduler_known`` is False for one without pods that may be anybody's: then no
+    more is written than the first phase of an object that has none.
     """
 
     key: GangKey
@@ -226,3 +227,4 @@ class GangView(msgspec.Struct, frozen=True, kw_only=True):
     created_s: float
     owner: Owner | None = None
     priority: int = 0
+    scheduler_known: bool = True

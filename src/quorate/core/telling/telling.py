@@ -205,6 +205,17 @@ class Telling:
             self.tell(gang, explainer, explanation, now)
         return True
 
+    def tell_first(self, gang: GangEntry, explainer: Explainer) -> None:
+        """Queue the first status of an object without pods, whosever its pods will be.
+
+        Kubeflow's training-operator may look at a job again only when its PodGroup changes.
+        """
+        explanation = None if gang.members else explainer.explain(gang.key)
+        view = explainer.view(gang.key, explanation) if explanation is not None else None
+        if view is not None:
+            first = msgspec.structs.replace(view, scheduler_known=False)
+            self._outbox.put(SayStatus(gang.key, first), again=False)
+
     def _known(self, gang: GangEntry, reason: Reason) -> _Gang:
         """Return what was said of the gang; nothing if it is an object alone, and made anew."""
         uid, one = gang.spec.uid if gang.spec is not None else "", self._gangs.get(gang.key)

@@ -64,6 +64,8 @@ def status_body(view: GangView, raw: bytes) -> bytes | None:
     except (Malformed, fields.FieldError):
         return None
     phase = fields.text(now, "phase")
+    if phase and not view.scheduler_known:
+        return None
     if phase in _TERMINAL or (view.uid and meta.uid and view.uid != meta.uid):
         return None
     members = view.members

@@ -206,6 +206,7 @@ class Reporter:
         if not (gang.ours or lost_its_pods or explainer.awaited_under(gang)):
             if not self._telling.tell_of_another(gang, self._scheduler.cluster, explainer, now):
                 self._forget(key)
+                self._telling.tell_first(gang, explainer)
             return
         explanation = explainer.explain(key)
         if explanation is not None:

@@ -74,6 +74,15 @@ def test_a_gang_without_pods_whose_queue_is_not_there_has_its_event_and_counts_u
     assert not any(told.telling.counted.reasons.values())
 
 
+def test_the_object_of_another_gang_without_pods_has_its_status_told_once_it_is_quiet(told):
+    gang = empty_gang(told, dialect=X_K8S)
+    (status,) = of(SayStatus, told.run(2))
+    assert (status.key, status.view.scheduler_known) == (gang, False)
+    told.world.running("foreign", "n0", gang=gang)
+    told.touch()
+    assert of(SayStatus, told.run(2)) == []
+
+
 def test_other_gangs_without_pods_have_no_event_and_count_nowhere(told):
     gang = empty_gang(told, dialect=X_K8S)
     fits = empty_gang(told, gpus=0, name="fits")

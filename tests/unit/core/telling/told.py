@@ -40,6 +40,7 @@ class Told:
             self.telling.tell(gang, explainer, explainer.explain(gang.key), now)
         elif not self.telling.tell_of_another(gang, self.world.cluster, explainer, now):
             self.telling.settle(gang.key)
+            self.telling.tell_first(gang, explainer)
 
     def run(self, seconds):
         """Return what is said in that time."""
