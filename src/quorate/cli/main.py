@@ -281,7 +281,8 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             metavar="RIGHT",
             help="A right to leave out where nobody needs it: devices (to write ResourceClaims), "
-            "volcano-queues (to make Volcano's queues); repeat it for both.",
+            "volcano-queues (to make Volcano's queues, and say what gangs take of each); repeat it "
+            "for both.",
             show_default=False,
             rich_help_panel=SELECTION,
         ),

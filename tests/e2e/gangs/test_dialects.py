@@ -178,10 +178,8 @@ def test_volcano_queues_root_and_default_are_there_and_open(world):
 
 def test_what_gangs_take_of_a_volcano_queue_is_in_its_status_and_in_those_above(world):
     """Volcano's admission lets nobody make a queue below one of which something is taken."""
-    shape, (above, below) = (
-        SHAPES["volcano"],
-        (f"{world.namespace}-{n}" for n in ("above", "below")),
-    )
+    shape = SHAPES["volcano"]
+    above, below = f"{world.namespace}-above", f"{world.namespace}-below"
     world.nodes(2)
     for name, parent in ((above, "root"), (below, above)):
         world.apply(named("Queue", VOLCANO, name, spec={"weight": 1, "parent": parent}))

@@ -59,8 +59,7 @@ class QueueAmounts:
             self._of_queue[queue] -= amounts
             if not self._of_queue[queue]:
                 del self._of_queue[queue]
-        amounts = _taken_by(gang) if gang is not None else Counter()
-        if amounts and gang is not None and gang.spec is not None:
+        if gang is not None and gang.spec is not None and (amounts := _taken_by(gang)):
             self._of_gang[key] = gang.spec.queue, amounts
             self._of_queue[gang.spec.queue] += amounts
 

@@ -88,8 +88,8 @@ class Kept:
         self.world.observe(ObjectChanged(Queue("default", allocated=amounts(**more))))
 
     async def wrote(self, count):
-        """Return the amounts in the last request, once there were so many beside the first two."""
-        while len(self.server.requests) < 4 + count or len(self.writes):
+        """Return the amounts in the last request, once there were so many after the queues'."""
+        while len(self.server.bodies) < 4 + count:
             await asyncio.sleep(0.001)
         return json.loads(self.server.bodies[-1])["status"]["allocated"]
 
