@@ -23,12 +23,12 @@ from quorate.shell.configuration.yaml_fields import (
     BadValueError,
     ConfigError,
     Field,
-    Problem,
     Reader,
     boolean,
     choice,
     constant,
     number,
+    read_text,
     section,
     text,
     texts,
@@ -37,7 +37,6 @@ from quorate.shell.configuration.yaml_fields import (
 
 API_VERSION = "quorate.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
-FILE_BYTES_MAX = 1 << 20
 
 __all__ = [
     "Config",
@@ -109,23 +108,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(path: Path) -> Config:
     """Read the file. Raises ConfigError, also when it cannot be read."""
-    source = str(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        what = f"the configuration file cannot be read: {reason}"
-        raise _whole_file(source, what, "Check --config and the file's mode.") from error
-    if len(data) > FILE_BYTES_MAX:
-        what = f"the file is larger than {FILE_BYTES_MAX >> 20} MiB"
-        raise _whole_file(source, what, "This is hardly a configuration: check --config.")
-    try:
-        return parse(data.decode("utf-8-sig"), source)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        problem = Problem(line, "", "this is not UTF-8 text", "Save the file as UTF-8.")
-        raise ConfigError(source, (problem,)) from error
+    return parse(read_text(path, "--config"), str(path))
 
 
 def parse(document: str, source: str) -> Config:
@@ -206,10 +189,6 @@ def _check_together(config: Config, reader: Reader) -> None:
         f" {election.renew_deadline_s:g} s",
         "Make retryPeriodSeconds smaller than renewDeadlineSeconds, best a quarter of it.",
     )
-
-
-def _whole_file(source: str, what: str, hint: str) -> ConfigError:
-    return ConfigError(source, (Problem(0, "", what, hint),))
 
 
 def _dns_name(value: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import yaml
@@ -17,6 +18,7 @@ import yaml
 _TAG = "tag:yaml.org,2002:"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _SHOWN_CHARACTERS_MAX = 60
+FILE_BYTES_MAX = 1 << 20
 
 
 class Problem(NamedTuple):
@@ -66,6 +68,30 @@ class Field(NamedTuple):
 
 
 Fields = Mapping[str, Field]
+
+
+def read_text(path: Path, option: str) -> str:
+    """Return a file's text; ``option`` has named it. Raises ConfigError if it cannot be read."""
+    source = str(path)
+
+    def refused(what: str, hint: str, line: int = 0) -> ConfigError:
+        return ConfigError(source, (Problem(line, "", what, hint),))
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = f"the configuration file cannot be read: {reason}"
+        raise refused(what, f"Check {option} and the file's mode.") from error
+    if len(data) > FILE_BYTES_MAX:
+        what = f"the file is larger than {FILE_BYTES_MAX >> 20} MiB"
+        raise refused(what, f"This is hardly a configuration: check {option}.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise refused("this is not UTF-8 text", "Save the file as UTF-8.", line) from error
 
 
 class Reader:
