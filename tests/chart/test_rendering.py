@@ -15,6 +15,7 @@ from tests.chart.conftest import HelmError
 from tests.paths import ROOT
 from tools.certificates import write_pair
 from tools.chart import CHART
+from tools.testing import manifests as manifests_of
 
 KEEP = "helm.sh/resource-policy"
 NETWORKS = ["10.0.0.0/28", "fd00::/64"]
@@ -215,6 +216,26 @@ def test_what_is_switched_off_is_not_there(helm):
         assert kept[name] == one
 
 
+@pytest.mark.parametrize("version", ["1.35", "1.36"])
+def test_the_policies_are_what_the_command_prints(helm, tmp_path, version):
+    rules = {
+        "organizations": ["acme", "zeta"],
+        "groupPrefix": "oidc:",
+        "reservedLabel": "nodes.example.com/for",
+        "gpuResources": ["nvidia.com/gpu", "amd.com/gpu"],
+    }
+    file = tmp_path / "rules.yaml"
+    head = {"apiVersion": "quorate.dev/v1alpha1", "kind": "WorkloadRules"}
+    file.write_text(yaml.safe_dump(head | rules))
+    text = manifests_of("--component=cks-policies", f"--rules={file}", f"--kube-version={version}")
+    expected = by_name([one for one in yaml.safe_load_all(text) if one])
+    assert not by_name(helm.render()).keys() & expected.keys()
+    values = {"cks": {"policies": {"enabled": True}, "rules": rules}}
+    rendered = by_name(helm.render("--kube-version", f"{version}.0", values=values))
+    assert {name: one for name, one in rendered.items() if name in expected} == expected
+    assert "MutatingAdmissionPolicy" in text or version == "1.35"
+
+
 def test_a_disruption_budget_selects_the_pods(helm):
     values = {"podDisruptionBudget": {"enabled": True, "maxUnavailable": "50%"}}
     objects = helm.render(values=values)
@@ -273,6 +294,10 @@ def test_the_rules_are_those_of_the_page_on_alerts(helm):
         ({"guard": {"caBundle": "-----BEGIN PRIVATE KEY-----"}}, "caBundle"),
         ({"networkPolicy": {"controlPlane": ["all"]}}, "controlPlane"),
         ({"without": ["pods"]}, "without"),
+        ({"cks": {"policies": {"enabled": True}}}, "organizations"),
+        ({"cks": {"rules": {"organizations": ["control-plane"]}}}, "organizations"),
+        ({"cks": {"rules": {"domains": ["*.coreweave.com"]}}}, "domains"),
+        ({"cks": {"rules": {"reservedLabel": "a'b"}}}, "reservedLabel"),
         ({"podLabels": {"app.kubernetes.io/name": "other"}}, "podLabels"),
         ({"tolerations": {"key": "a"}}, "tolerations"),
         ({"podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),
@@ -292,6 +317,7 @@ def test_helm_finds_nothing_to_say_of_the_chart(helm, certificate):
         "podDisruptionBudget": {"enabled": True},
         "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
+        "cks": {"policies": {"enabled": True}, "rules": {"organizations": ["acme"]}},
     }
     for values in ({}, everything):
         said = helm.run("lint", "--strict", *helm.given(values), str(CHART))

@@ -4,8 +4,10 @@ In: nothing. Out: tables, read by ``making``. A place is a path of keys into the
 kind and name; an item of a list is its number.
 """
 
+import re
 from typing import Literal, NamedTuple
 
+from quorate.cks.policies import COMPONENT, MUTATING_SINCE, MUTATIONS, UNLESS_RIGHT
 from quorate.cli.commands.manifests import GUARD_ADDITIONS, OPTIONAL_RIGHTS, Withheld
 
 Path = tuple[str | int, ...]
@@ -129,12 +131,21 @@ ONLY_IF = {
 }
 """Kinds of objects that are there only if a value says so."""
 
+_MUTATES = (
+    f'semverCompare ">={MUTATING_SINCE[0]}.{MUTATING_SINCE[1]}-0" .Capabilities.KubeVersion.Version'
+)
 PARTS_ONLY_IF = {
     "crds": ".Values.crds.install",
     "guard": ".Values.guard.enabled",
     "networkpolicy": ".Values.networkPolicy.enabled",
+    COMPONENT: ".Values.cks.policies.enabled",
+    MUTATIONS: f"and .Values.cks.policies.enabled ({_MUTATES})",
 }
 """Parts of the manifests, whole, that are there only if a value says so."""
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _if(value: str, text: str) -> str:
@@ -170,6 +181,17 @@ PLACEHOLDERS = {
         - port: 10272
     {{- end }}""",
     ),
+    "unless_right": _if(
+        _MUTATES, UNLESS_RIGHT.replace("${reserved_label}", "{{ .Values.cks.rules.reservedLabel }}")
+    ),
+    **{
+        _snake(name): f"{{{{ .Values.cks.rules.{name} }}}}"
+        for name in ("organizationLabel", "reservedLabel", "cpuTaint", "groupPrefix")
+    },
+    **{
+        _snake(name): f"{{{{ .Values.cks.rules.{name} | toJson }}}}"
+        for name in ("organizations", "domains", "gpuResources")
+    },
     **{name: _if(".Values.guard.enabled", text) for name, text in GUARD_ADDITIONS.items()},
 }
 """What stands for the placeholders of the manifests' templates."""

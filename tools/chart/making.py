@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import yaml
 
+from quorate.cks import policies
 from quorate.cli.commands.manifests import GUARD_PART, NETWORK_PART, PARTS, template
 from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, Knob
 
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "chart" / "quorate"
 ALERTS = ROOT / "docs" / "operators" / "alerts.md"
 HEADER = "{{- /* Made by tools/chart from src/quorate/deploy: change it there. */ -}}\n"
+_PARTS = (*PARTS, NETWORK_PART, GUARD_PART, policies.COMPONENT, policies.MUTATIONS)
 _CONFIGURATION = ("ConfigMap", ("data", "config.yaml"))
 
 
@@ -27,7 +29,7 @@ class PlaceError(LookupError):
 def made() -> dict[str, str]:
     """Return the files that are made, by their path in the chart. Raises PlaceError."""
     files: dict[str, str] = {}
-    for part in (*PARTS, NETWORK_PART, GUARD_PART):
+    for part in _PARTS:
         documents = template(part).split("---\n")
         assert "{{" not in template(part), f"{part}: Helm would take it for its own"
         text = "---\n".join(_filled(_turned(document)) for document in documents)
@@ -58,7 +60,7 @@ def stale() -> list[str]:
 
 def default_of(knob: Knob) -> object:
     """Return what the manifests say at a knob's place. Raises PlaceError."""
-    for part in (*PARTS, NETWORK_PART, GUARD_PART):
+    for part in _PARTS:
         for document in template(part).split("---\n"):
             if _kind(document) == knob.kind:
                 _key_line(document, knob.path)

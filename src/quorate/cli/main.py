@@ -16,20 +16,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from quorate import DISTRIBUTION
+from quorate.cli import manifests_options as of_manifests
 from quorate.cli import of_clusters, plain
 from quorate.cli.commands import manifests as defaults
 from quorate.cli.help_text import examples, exit_codes, without_types
 from quorate.cli.options import (
-    SELECTION,
     Background,
     ClusterId,
     ConfigFile,
     Context,
-    ControlPlane,
     DataFolder,
     DataOutput,
     GpuNodes,
-    GuardCa,
     Ignore,
     Kubeconfig,
     LintNamespace,
@@ -37,14 +35,12 @@ from quorate.cli.options import (
     LintShape,
     ListClusters,
     ManifestFiles,
-    NetworkPolicy,
     NoAgents,
     NoControllers,
     Nodes,
     NoScheduler,
     Output,
     Port,
-    Preemption,
     ProcessId,
     RecordingFile,
     RecordTo,
@@ -236,59 +232,22 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests --only rbac --preemption | kubectl apply -f -",
         "quorate manifests --image IMAGE --without devices --without volcano-queues",
         "quorate manifests --only networkpolicy | kubectl apply -f -",
+        "quorate manifests --component cks-policies --rules rules.yaml | kubectl apply -f -",
     ),
 )
 def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
-    namespace: Annotated[
-        str,
-        typer.Option(
-            "--namespace",
-            "-n",
-            metavar="NAMESPACE",
-            help="Namespace to install into.",
-            rich_help_panel=SELECTION,
-        ),
-    ] = defaults.DEFAULT_NAMESPACE,
-    image: Annotated[
-        str,
-        typer.Option(
-            metavar="IMAGE",
-            help="Container image. None is published yet: name one that you have built.",
-            rich_help_panel=SELECTION,
-        ),
-    ] = defaults.DEFAULT_IMAGE,
-    replicas: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Replicas: one leads, the others stand by.",
-            rich_help_panel=SELECTION,
-        ),
-    ] = defaults.DEFAULT_REPLICAS,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help=f"Part to print: {', '.join(defaults.PARTS)}; repeat it for more.",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    guard_ca: GuardCa = None,
-    preemption: Preemption = False,
-    without: Annotated[
-        list[defaults.Withheld] | None,
-        typer.Option(
-            metavar="RIGHT",
-            help="A right to leave out where nobody needs it: devices (to write ResourceClaims), "
-            "volcano-queues (to make Volcano's queues, and say what gangs take of each); repeat it "
-            "for both.",
-            show_default=False,
-            rich_help_panel=SELECTION,
-        ),
-    ] = None,
-    network_policy: NetworkPolicy = False,
-    control_plane: ControlPlane = None,
+    namespace: of_manifests.Namespace = defaults.DEFAULT_NAMESPACE,
+    image: of_manifests.Image = defaults.DEFAULT_IMAGE,
+    replicas: of_manifests.Replicas = defaults.DEFAULT_REPLICAS,
+    only: of_manifests.Only = None,
+    guard_ca: of_manifests.GuardCa = None,
+    preemption: of_manifests.Preemption = False,
+    without: of_manifests.Without = None,
+    network_policy: of_manifests.NetworkPolicy = False,
+    control_plane: of_manifests.ControlPlane = None,
+    component: of_manifests.Component = None,
+    rules: of_manifests.Rules = None,
+    kube_version: of_manifests.KubeVersion = None,
     output: DataOutput = "yaml",
 ) -> None:
     """Print all that a cluster needs to run quorate, for kubectl apply."""
@@ -303,6 +262,9 @@ def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
             without=without or (),
             network_policy=network_policy,
             control_plane=control_plane or (),
+            component_name=component,
+            rules=rules,
+            kube_version=kube_version,
             output=output,
         )
     )

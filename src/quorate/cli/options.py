@@ -293,47 +293,6 @@ Strict = Annotated[
     typer.Option("--strict", help="Exit with 1 for warnings as well.", rich_help_panel=SELECTION),
 ]
 
-# Of ``quorate manifests``
-
-GuardCa = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Turn the guard on; FILE verifies its certificate (docs/operators/guard.md).",
-        show_default=False,
-        rich_help_panel=SELECTION,
-    ),
-]
-
-Preemption = Annotated[
-    bool,
-    typer.Option(
-        "--preemption",
-        help="Let quorate delete pods of lower priority (docs/operators/default-scheduler.md).",
-        rich_help_panel=SELECTION,
-    ),
-]
-
-NetworkPolicy = Annotated[
-    bool,
-    typer.Option(
-        "--network-policy",
-        help="Close quorate's ports to all but the kubelets, the guard's API server, and "
-        "namespaces labelled quorate.dev/scrapes=true (docs/operators/security.md).",
-        rich_help_panel=SELECTION,
-    ),
-]
-ControlPlane = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CIDR",
-        help="With --network-policy: a network from which the API server asks the guard; "
-        "repeat it for more. Else all.",
-        show_default=False,
-        rich_help_panel=SELECTION,
-    ),
-]
-
 # Of ``quorate down``
 
 ClusterId = Annotated[

@@ -11,13 +11,14 @@ import ipaddress
 import re
 import ssl
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from string import Template
 
 from quorate import __version__
+from quorate.cks import policies
 from quorate.cli.show import output as out
 
 PARTS = ("crds", "rbac", "userroles", "flowschema", "deployment")
@@ -26,6 +27,8 @@ GUARD_PART = "guard"
 """Printed last, and only with the guard's certificate authority."""
 NETWORK_PART = "networkpolicy"
 """Printed when it is asked for: what scrapes metrics has to be let in by a label."""
+COMPONENTS = (policies.COMPONENT,)
+"""What ``--component`` prints in place of the scheduler's own manifests."""
 GUARD_CA_BYTES_MAX = 1 << 18
 
 DEFAULT_NAMESPACE = "quorate-system"
@@ -89,6 +92,7 @@ OPTIONAL_RIGHTS = {
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+_KUBERNETES = re.compile(r"v?([0-9]{1,3})\.([0-9]{1,3})([.+-].{0,60})?")
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -141,6 +145,48 @@ def render(
     return "---\n".join(texts)
 
 
+def component(name: str, rules_file: Path | None, kube_version: str | None) -> str:
+    """Return the manifests of a component for an API server of this version, else of the newest.
+
+    Raises ManifestsError for what is no component, file of rules or version.
+    """
+    if name not in COMPONENTS:
+        raise ManifestsError(
+            f"--component {name!r} is not known. The components are {', '.join(COMPONENTS)}."
+        )
+    if rules_file is None:
+        raise ManifestsError(
+            f"--component {name} needs --rules: a file of kind WorkloadRules that names the"
+            " organizations of the cluster; docs/operators/coreweave.md has one."
+        )
+    from quorate.cks.rules import load  # noqa: PLC0415 - needs yaml, which other parts do not
+    from quorate.shell.configuration.yaml_fields import ConfigError  # noqa: PLC0415
+
+    version = _version(kube_version) if kube_version else policies.MUTATING_SINCE
+    try:
+        values = policies.values(load(rules_file), version)
+    except ConfigError as error:
+        raise ManifestsError(str(error)) from error
+    texts = [Template(template(part)).substitute(values) for part in policies.parts(version)]
+    return "---\n".join(texts)
+
+
+def _version(written: str) -> tuple[int, int]:
+    """Return the major and minor version. Raises ManifestsError for what is none, or too old."""
+    found = _KUBERNETES.fullmatch(written)
+    if not found:
+        raise ManifestsError(
+            f"--kube-version {written!r} is no version of Kubernetes. Write it as 1.36."
+        )
+    version = int(found[1]), int(found[2])
+    if version < policies.VALIDATING_SINCE:
+        raise ManifestsError(
+            f"--kube-version {written}: there are validating policies from Kubernetes 1.30 on."
+            " Older API servers cannot carry out these rules."
+        )
+    return version
+
+
 def manifests(  # noqa: PLR0913 - one for each option
     *,
     namespace: str = DEFAULT_NAMESPACE,
@@ -152,36 +198,59 @@ def manifests(  # noqa: PLR0913 - one for each option
     without: Collection[str] = (),
     network_policy: bool = False,
     control_plane: Sequence[str] = (),
+    component_name: str | None = None,
+    rules: Path | None = None,
+    kube_version: str | None = None,
     output: str = "yaml",
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
     ``only`` is the repeatable option ``--only``: names of parts. ``guard_ca`` is a file of PEM
     certificates. ``preemption`` grants the right to delete pods; ``without`` are rights to leave
-    out. ``output`` is ``yaml``, with the comments of the templates, or ``json``, one List.
+    out. With ``component_name`` that component of ``rules`` is printed instead. ``output`` is
+    ``yaml``, with the comments of the templates, or ``json``, one List.
     """
     try:
-        ca = _guard_ca(guard_ca) if guard_ca else b""
-        text = render(
-            namespace,
-            image,
-            replicas,
-            only,
-            ca,
-            rights={*Withheld} - {*without} | ({"preemption"} if preemption else set()),
-            network_policy=network_policy or NETWORK_PART in only,
-            control_plane=control_plane,
-        )
+        if component_name is not None and only:
+            raise ManifestsError(
+                "--only names parts of the scheduler: leave it or --component out."
+            )
+        if component_name is not None:
+            text = component(component_name, rules, kube_version)
+        elif rules is not None or kube_version is not None:
+            raise ManifestsError("--rules and --kube-version are of a --component: name one.")
+        else:
+            text = render(
+                namespace,
+                image,
+                replicas,
+                only,
+                _guard_ca(guard_ca) if guard_ca else b"",
+                rights={*Withheld} - {*without} | ({"preemption"} if preemption else set()),
+                network_policy=network_policy or NETWORK_PART in only,
+                control_plane=control_plane,
+            )
     except ManifestsError as error:
         return out.error(str(error))
-    if image == DEFAULT_IMAGE and "deployment" in (only or PARTS):
-        out.say(
-            f"Note: no image is published yet, so {image} cannot be pulled. Build one and name it:"
-            f" --image REGISTRY/{DEFAULT_IMAGE} (docs/operators/install.md).",
-            err=True,
-        )
+    for note in _notes(text, kube_version):
+        out.say(f"Note: {note}", err=True)
     sys.stdout.write(text if output == "yaml" else _as_json(text))
     return 0
+
+
+def _notes(text: str, kube_version: str | None) -> Iterator[str]:
+    """Tell what the manifests cannot do by themselves."""
+    if f"image: {DEFAULT_IMAGE}\n" in text:
+        yield (
+            f"no image is published yet, so {DEFAULT_IMAGE} cannot be pulled. Build one and name"
+            f" it: --image REGISTRY/{DEFAULT_IMAGE} (docs/operators/install.md)."
+        )
+    if "AdmissionPolicy" in text and "MutatingAdmissionPolicy" not in text:
+        yield (
+            f"Kubernetes {kube_version} has no mutating policies, which need 1.36, so nothing is"
+            " added to pods and namespaces. Whoever makes them writes it: the policies say what,"
+            " and docs/operators/coreweave.md has it at a glance."
+        )
 
 
 def _guard_ingress(control_plane: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""CoreWeave's workload rules, as components that one switches on beside the scheduler."""

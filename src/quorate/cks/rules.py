@@ -1,0 +1,106 @@
+"""The rules' names and organizations: a file of kind ``WorkloadRules`` in, a frozen ``Rules`` out.
+
+Called by ``quorate manifests --rules``. The defaults are CoreWeave's names, as it documents them. A
+bad file is a ``ConfigError`` with all mistakes, their lines and what to write instead. What is read
+is put into expressions of policies, so each value has a pattern that nothing else passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from quorate.shell.configuration.yaml_fields import (
+    BadValueError,
+    Field,
+    Reader,
+    constant,
+    read_text,
+    text,
+    texts,
+)
+
+API_VERSION = "quorate.dev/v1alpha1"
+KIND = "WorkloadRules"
+CONTROL_PLANE = "control-plane"
+"""What the label of an organization says on namespaces and nodes of the control plane."""
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between clusters that have these rules; the defaults are CoreWeave's."""
+
+    organizations: tuple[str, ...]
+    """Ids of the organizations of this cluster, as the labels say them."""
+    group_prefix: str = "org:"
+    """A user in the group of this prefix and an id is a user of that organization."""
+    domains: tuple[str, ...] = ("coreweave.cloud", "coreweave.com")
+    """Labels in these domains and below are the platform's."""
+    organization_label: str = "ns.coreweave.cloud/org"
+    reserved_label: str = "node.coreweave.cloud/reserved"
+    """Also the key of the taint that keeps others off a node."""
+    cpu_taint: str = "is_cpu_compute"
+    gpu_resources: tuple[str, ...] = ("nvidia.com/gpu",)
+
+
+def load(path: Path) -> Rules:
+    """Read the file. Raises ConfigError, also when it cannot be read."""
+    return parse(read_text(path, "--rules"), str(path))
+
+
+def parse(document: str, source: str) -> Rules:
+    """Read the text of a file of rules; ``source`` names it in errors. Raises ConfigError."""
+    reader = Reader(source)
+    values = reader.read(reader.compose(document, hint=_HEAD_HINT), FIELDS)
+    reader.raise_problems()
+    del values["api_version"], values["kind"]
+    return Rules(**values)
+
+
+def _matching(pattern: str, length_max: int, what: str, hint: str) -> Callable[[str], str]:
+    """Make a check of a value. No value of any pattern can end a text of CEL or of YAML."""
+
+    def convert(value: str) -> str:
+        if len(value) > length_max or not re.fullmatch(pattern, value):
+            raise BadValueError(what, hint)
+        return value
+
+    return convert
+
+
+def _organization(value: str) -> str:
+    if value == CONTROL_PLANE:
+        raise BadValueError("is what the control plane is called", "Leave it out: it is there.")
+    return _ID(value)
+
+
+_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_ID = _matching(
+    _NAME, 63, "is no value of a label", "Use letters, digits, '-', '_' and '.', at most 63."
+)
+_KEY = _matching(
+    rf"({_DNS}/)?{_NAME}", 253, "is no key of a label", "Write one such as example.com/reserved."
+)
+_DOMAIN = _matching(_DNS, 253, "is no domain", "Write one such as example.com.")
+_PREFIX = _matching(
+    r"[-A-Za-z0-9_.:/@]*",
+    253,
+    "is no beginning of a group's name",
+    "Use letters, digits and any of - _ . : / @.",
+)
+_HEAD_HINT = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
+
+FIELDS = {
+    "apiVersion": Field("api_version", constant(API_VERSION), required=API_VERSION),
+    "kind": Field("kind", constant(KIND), required=KIND),
+    "organizations": Field("organizations", texts(_organization), required="[my-organization]"),
+    "groupPrefix": Field("group_prefix", text(_PREFIX)),
+    "domains": Field("domains", texts(_DOMAIN)),
+    "organizationLabel": Field("organization_label", text(_KEY)),
+    "reservedLabel": Field("reserved_label", text(_KEY)),
+    "cpuTaint": Field("cpu_taint", text(_KEY)),
+    "gpuResources": Field("gpu_resources", texts(_KEY)),
+}

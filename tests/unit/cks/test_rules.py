@@ -1,0 +1,84 @@
+"""Goal: a file of rules becomes the Rules it says, and no value gets out of the text it is put in.
+
+Method: small files; what the API server makes of the policies is for tests/e2e/cks.
+"""
+
+import pytest
+
+from quorate.cks.policies import values
+from quorate.cks.rules import FIELDS, Rules, parse
+from quorate.shell.configuration.yaml_fields import ConfigError
+
+HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: WorkloadRules\n"
+LEAST = HEAD + "organizations: [acme]\n"
+
+
+def problem_of(document):
+    with pytest.raises(ConfigError) as caught:
+        parse(document, "rules.yaml")
+    return str(caught.value)
+
+
+def test_without_other_names_they_are_coreweave_s():
+    rules = parse(LEAST, "f")
+    assert rules == Rules(organizations=("acme",))
+    assert rules.organization_label == "ns.coreweave.cloud/org"
+    assert rules.domains == ("coreweave.cloud", "coreweave.com")
+
+
+def test_every_field_is_read():
+    rules = parse(
+        HEAD
+        + "organizations: [acme, Zeta_2]\n"
+        + "groupPrefix: 'oidc:'\n"
+        + "domains: [example.com]\n"
+        + "organizationLabel: example.com/owner\n"
+        + "reservedLabel: nodes.example.com/for\n"
+        + "cpuTaint: cpu-only\n"
+        + "gpuResources: [amd.com/gpu]\n",
+        "f",
+    )
+    assert rules == Rules(
+        organizations=("acme", "Zeta_2"),
+        group_prefix="oidc:",
+        domains=("example.com",),
+        organization_label="example.com/owner",
+        reserved_label="nodes.example.com/for",
+        cpu_taint="cpu-only",
+        gpu_resources=("amd.com/gpu",),
+    )
+    assert len(FIELDS) == len(Rules.__struct_fields__) + len(("apiVersion", "kind"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("organizations: []", "organizations: the list is empty"),
+        ("organizations: [control-plane]", '"control-plane" is what the control plane is called'),
+        ("organizations: [a b]", '"a b" is no value of a label'),
+        ("organizations: [acme, acme]", '"acme" is in the list twice'),
+        ("organization: [acme]", "Did you mean organizations?"),
+        ("groupPrefix: 'a\"b'", "groupPrefix"),
+        ("domains: ['*.coreweave.com']", '"*.coreweave.com" is no domain'),
+        ("organizationLabel: a/b/c", '"a/b/c" is no key of a label'),
+        ("reservedLabel: 'x\\y'", "is no key of a label"),
+        ("cpuTaint: ''", "is no key of a label"),
+        ("gpuResources: nvidia.com/gpu", "gpuResources"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_a_remedy(line, said):
+    document = HEAD + ("" if line.startswith("organizations") else "organizations: [acme]\n") + line
+    told = problem_of(document)
+    assert told.startswith("rules.yaml:")
+    assert said in told
+
+
+def test_the_organizations_are_needed():
+    assert "organizations" in problem_of(HEAD)
+
+
+def test_what_is_read_never_ends_a_text_of_cel_or_a_line_of_yaml():
+    rules = parse(LEAST, "f")
+    for name, value in values(rules, (1, 35)).items():
+        inside = value.strip("[]").replace('","', "").strip('"')
+        assert not set(inside) & set("\"'\\\n{}$"), name
