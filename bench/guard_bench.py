@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.cluster import cases
 from bench.cluster.cases import CASES, Case
 from bench.cluster.gang_bench import ClusterBench
-from bench.cluster.measurement import Actor, Result
+from bench.cluster.measurement import Actor, Result, summed
 from bench.peers.build import say
 from bench.peers.processes import PEERS, STOP_GRACE_S, start
 from tools.certificates import write_pair
@@ -157,13 +157,7 @@ class GuardBench(ClusterBench):
     def _sums(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Give seconds and number of all binds so far, then of all reviews."""
         text = self.cluster.client.text("/metrics")
-        found = []
-        for pattern in (BIND, REVIEW):
-            of = {"sum": 0.0, "count": 0.0}
-            for kind, value in pattern.findall(text):
-                of[kind] += float(value)
-            found.append((of["sum"], of["count"]))
-        return found[0], found[1]
+        return summed(BIND, text), summed(REVIEW, text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
+from bench.cluster.measurement import summed
 from tools.controlplane import Cluster
 from tools.harness.policies import ORG, policies
 from tools.harness.world import make_namespace
@@ -41,10 +42,7 @@ def create(cluster: Cluster, prefix: str) -> tuple[float, float]:
 
 def _served(cluster: Cluster) -> tuple[float, float]:
     """Return the seconds that creations of pods took so far, and their number."""
-    of = {"sum": 0.0, "count": 0.0}
-    for kind, value in CREATIONS.findall(cluster.client.text("/metrics")):
-        of[kind] += float(value)
-    return of["sum"], of["count"]
+    return summed(CREATIONS, cluster.client.text("/metrics"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ In: a case, the driver's watch, and who is measured. Out: a filled-in ``Result``
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -54,6 +55,14 @@ class Result:
         if self.error:
             return self.error.partition("\n")[0]
         return "not reached" if self.seconds is None else f"{self.seconds:.2f} s"
+
+
+def summed(pattern: re.Pattern[str], metrics: str) -> tuple[float, float]:
+    """Return sum and count of a histogram; ``pattern`` finds which of the two, and a value."""
+    of = {"sum": 0.0, "count": 0.0}
+    for kind, value in pattern.findall(metrics):
+        of[kind] += float(value)
+    return of["sum"], of["count"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

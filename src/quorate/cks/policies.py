@@ -18,7 +18,6 @@ MUTATING_SINCE = (1, 36)
 """MutatingAdmissionPolicy v1 is there from this version on; v1beta1 of 1.34 and 1.35 is off."""
 VALIDATING_SINCE = (1, 30)
 
-
 UNLESS_RIGHT = """
   # The mutation leaves the selector only where it is right, so most pods are done with here: what
   # comes below would cost the API server twice as much.

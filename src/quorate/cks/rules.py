@@ -8,16 +8,17 @@ is put into expressions of policies, so each value has a pattern that nothing el
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from quorate.shell.configuration.yaml_fields import (
+    DNS_NAME,
     BadValueError,
     Field,
     Reader,
     constant,
+    matching,
     read_text,
     text,
     texts,
@@ -59,34 +60,29 @@ def parse(document: str, source: str) -> Rules:
     return Rules(**values)
 
 
-def _matching(pattern: str, length_max: int, what: str, hint: str) -> Callable[[str], str]:
-    """Make a check of a value. No value of any pattern can end a text of CEL or of YAML."""
-
-    def convert(value: str) -> str:
-        if len(value) > length_max or not re.fullmatch(pattern, value):
-            raise BadValueError(what, hint)
-        return value
-
-    return convert
-
-
 def _organization(value: str) -> str:
     if value == CONTROL_PLANE:
         raise BadValueError("is what the control plane is called", "Leave it out: it is there.")
     return _ID(value)
 
 
+# No value of any of these can end a text of CEL, or of YAML.
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
-_DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_ID = _matching(
-    _NAME, 63, "is no value of a label", "Use letters, digits, '-', '_' and '.', at most 63."
+_ID = matching(
+    re.compile(_NAME),
+    63,
+    "is no value of a label",
+    "Use letters, digits, '-', '_' and '.', at most 63.",
 )
-_KEY = _matching(
-    rf"({_DNS}/)?{_NAME}", 253, "is no key of a label", "Write one such as example.com/reserved."
+_KEY = matching(
+    re.compile(rf"({DNS_NAME.pattern}/)?{_NAME}"),
+    253,
+    "is no key of a label",
+    "Write one such as example.com/reserved.",
 )
-_DOMAIN = _matching(_DNS, 253, "is no domain", "Write one such as example.com.")
-_PREFIX = _matching(
-    r"[-A-Za-z0-9_.:/@]*",
+_DOMAIN = matching(DNS_NAME, 253, "is no domain", "Write one such as example.com.")
+_PREFIX = matching(
+    re.compile(r"[-A-Za-z0-9_.:/@]*"),
     253,
     "is no beginning of a group's name",
     "Use letters, digits and any of - _ . : / @.",

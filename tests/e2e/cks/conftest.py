@@ -12,6 +12,7 @@ from tools.harness.policies import ORG
 
 ORGANIZATIONS = ("acme", "zeta")
 SYSTEM = ("kube-node-lease", "kube-public", "kube-system")
+DOCUMENTED = "Namespaces `*.coreweave.cloud` or `*.coreweave.com` are not allowed."
 RBAC = "rbac.authorization.k8s.io"
 NODE_LABELS = {
     "apiVersion": f"{RBAC}/v1",

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from tests.e2e.cks.conftest import grant, labels_of
+from tests.e2e.cks.conftest import DOCUMENTED, grant, labels_of
 
 pytestmark = [pytest.mark.core, pytest.mark.real]
-DOCUMENTED = "Namespaces `*.coreweave.cloud` or `*.coreweave.com` are not allowed."
 NODE = "labelled"
 PATH = f"/api/v1/nodes/{NODE}"
 STATE = "node.coreweave.cloud/state"

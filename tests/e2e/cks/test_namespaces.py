@@ -5,11 +5,10 @@ The words and the table are those of the documentation (contracts.md section 5).
 
 import pytest
 
-from tests.e2e.cks.conftest import SYSTEM, labels_of, namespace
+from tests.e2e.cks.conftest import DOCUMENTED, SYSTEM, labels_of, namespace
 from tools.harness.policies import ORG
 
 pytestmark = [pytest.mark.core, pytest.mark.real]
-DOCUMENTED = "Namespaces `*.coreweave.cloud` or `*.coreweave.com` are not allowed."
 
 
 def path(name: str) -> str:

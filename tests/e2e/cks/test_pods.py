@@ -139,20 +139,16 @@ def test_pods_without_gpus_run_on_nodes_without_until_these_are_full(fleet):
 
 def test_a_pod_with_gpus_does_not_tolerate_nodes_without(fleet):
     zero = {"cpu": "1", "nvidia.com/gpu": "0"}
-    init = pod("init")
-    init["spec"]["initContainers"] = [{**pod("x", requests=GPU)["spec"]["containers"][0]}]
-    init["spec"]["initContainers"][0]["name"] = "first"
+    (first,) = pod("x", requests=GPU, container={"name": "first"})["spec"]["containers"]
+    init = pod("init", initContainers=[first])
     fleet.create("acme", pod("gpu", requests=GPU), pod("zero", requests=zero), init)
     fleet.where("acme", 3)
     tolerates = {
-        one["metadata"]["name"]: "is_cpu_compute" in {t.get("key") for t in tolerations(one)}
+        one["metadata"]["name"]: "is_cpu_compute"
+        in {toleration.get("key") for toleration in one["spec"]["tolerations"]}
         for one in fleet.worlds["acme"].pods()
     }
     assert tolerates == {"gpu": False, "zero": True, "init": False}
-
-
-def tolerations(one: dict) -> list[dict]:
-    return one["spec"].get("tolerations", [])
 
 
 def test_a_gang_starts_whole_on_its_organization_s_nodes(fleet):

@@ -4,6 +4,7 @@ Method: small files; what the API server makes of the policies is for tests/e2e/
 """
 
 import pytest
+import yaml
 
 from quorate.cks.policies import values
 from quorate.cks.rules import FIELDS, Rules, parse
@@ -77,7 +78,18 @@ def test_the_organizations_are_needed():
     assert "organizations" in problem_of(HEAD)
 
 
-def test_what_is_read_never_ends_a_text_of_cel_or_a_line_of_yaml():
+@pytest.mark.parametrize("sign", [*"\"'\\`\n{}$,"])
+@pytest.mark.parametrize("field", sorted(set(FIELDS) - {"apiVersion", "kind"}))
+def test_no_value_ends_a_text_of_cel_or_a_line_of_yaml(field, sign):
+    value = f"a{sign}b"
+    lists = {"organizations", "domains", "gpuResources"}
+    fields = {"organizations": ["acme"], field: [value] if field in lists else value}
+    told = problem_of(HEAD + yaml.safe_dump(fields))
+    assert told.startswith("rules.yaml:")
+    assert field in told
+
+
+def test_the_default_values_end_none_either():
     rules = parse(LEAST, "f")
     for name, value in values(rules, (1, 35)).items():
         inside = value.strip("[]").replace('","', "").strip('"')

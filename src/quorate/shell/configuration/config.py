@@ -20,6 +20,7 @@ from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
 from quorate.dialects.common.hold_time import HOLD_S_MAX
 from quorate.shell.configuration.profiles import profiles
 from quorate.shell.configuration.yaml_fields import (
+    DNS_NAME,
     BadValueError,
     ConfigError,
     Field,
@@ -27,6 +28,7 @@ from quorate.shell.configuration.yaml_fields import (
     boolean,
     choice,
     constant,
+    matching,
     number,
     read_text,
     section,
@@ -191,14 +193,6 @@ def _check_together(config: Config, reader: Reader) -> None:
     )
 
 
-def _dns_name(value: str) -> str:
-    if len(value) > 253 or not _DNS_NAME.fullmatch(value):
-        raise BadValueError(
-            "is no Kubernetes name", "Use lower-case letters, digits, '-' and '.', at most 253."
-        )
-    return value
-
-
 def _address(value: str) -> tuple[str, int]:
     """Split ``host:port``; port 0 lets the system choose one."""
     host, colon, port = value.rpartition(":")
@@ -224,11 +218,16 @@ def _is_host(host: str, bracketed: bool) -> bool:
     try:
         version = ipaddress.ip_address(host).version
     except ValueError:
-        return not bracketed and _DNS_NAME.fullmatch(host) is not None
+        return not bracketed and DNS_NAME.fullmatch(host) is not None
     return bracketed == (version == 6)
 
 
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_dns_name = matching(
+    DNS_NAME,
+    253,
+    "is no Kubernetes name",
+    "Use lower-case letters, digits, '-' and '.', at most 253.",
+)
 _PORT = re.compile(r"[0-9]{1,5}")
 _HEAD_HINT = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
 _DAY_S = 86_400.0

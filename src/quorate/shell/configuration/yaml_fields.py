@@ -18,6 +18,7 @@ import yaml
 _TAG = "tag:yaml.org,2002:"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _SHOWN_CHARACTERS_MAX = 60
+DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 FILE_BYTES_MAX = 1 << 20
 
 
@@ -268,11 +269,25 @@ def items(read_one: ReadValue) -> ReadValue:
     return read
 
 
-def name(value: str) -> str:
-    """Return the text if it is a valid name of a resource or label. Raises BadValueError."""
-    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,300}[A-Za-z0-9])?", value):
-        raise BadValueError("is no name of a resource or label", "Write one such as cpu.")
-    return value
+def matching(
+    pattern: re.Pattern[str], length_max: int, what: str, hint: str
+) -> Callable[[str], str]:
+    """Make a check for ``text`` and ``texts``: all of the value has to be as the pattern says."""
+
+    def convert(value: str) -> str:
+        if len(value) > length_max or not pattern.fullmatch(value):
+            raise BadValueError(what, hint)
+        return value
+
+    return convert
+
+
+name = matching(
+    re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"),
+    302,
+    "is no name of a resource or label",
+    "Write one such as cpu.",
+)
 
 
 def choice(values: Mapping[str, str]) -> ReadValue:
