@@ -1,17 +1,13 @@
 """A running ``quorate run``, and how to install one more beside the suite's own."""
 
-import json
 import re
-import signal
-import subprocess
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import yaml
 
 from tools.controlplane import Access
-from tools.testing import command_line, free_port, manifests, wait_for
+from tools.harness.running import Running
+from tools.testing import command_line, manifests, wait_for
 
 CONFIG = {
     "apiVersion": "quorate.dev/v1alpha1",
@@ -59,7 +55,7 @@ def uninstall(cluster: Access, namespace: str) -> None:
     cluster.api("DELETE", f"/api/v1/namespaces/{namespace}")
 
 
-class Quorate:
+class Quorate(Running):
     """A running ``quorate run``, as the ServiceAccount of the shipped manifests, or as another."""
 
     command_line = staticmethod(command_line)
@@ -74,8 +70,7 @@ class Quorate:
         kubeconfig: Path | None = None,
     ) -> None:
         """Prepare; with ``relay_port`` it reaches the API server through that port."""
-        self.port = free_port()
-        self.folder = folder
+        super().__init__(folder)
         settings = {**CONFIG, **(config or {}), "healthAddress": f"127.0.0.1:{self.port}"}
         self.config_file = folder / f"config-{self.port}.yaml"
         self.config_file.write_text(yaml.safe_dump(settings))
@@ -88,36 +83,10 @@ class Quorate:
             text = self.kubeconfig.read_text()
             relayed = text.replace(cluster.server, f"https://127.0.0.1:{relay_port}")
             self.kubeconfig.write_text(relayed)
-        self.log_file = folder / f"quorate-{self.port}.log"
-        self.process: subprocess.Popen | None = None
 
-    def go_through(self, proxy: str) -> None:
-        """Let its next start reach the API server through this proxy without TLS."""
-        kubeconfig = json.loads(self.kubeconfig.read_text())
-        kubeconfig["clusters"][0]["cluster"] = {"server": proxy}
-        self.kubeconfig.write_text(json.dumps(kubeconfig))
-
-    def start(self, *, wait_ready: bool = True) -> "Quorate":
+    def command(self) -> list[str]:
         command = self.command_line("run", "--kubeconfig", str(self.kubeconfig))
-        command += ["--config", str(self.config_file)]
-        with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        if wait_ready:
-            try:
-                wait_for(self._is_ready, "it is ready")
-            except BaseException as error:
-                error.add_note(self.told())
-                self.kill()  # nobody has it yet who would stop it
-                raise
-        return self
-
-    def _is_ready(self) -> bool:
-        """Tell whether it leads or stands by; fail when it has ended.
-
-        A standby's page has a second line, which names the leader.
-        """
-        assert self.process.poll() is None, "it has ended"
-        return self.page("/readyz").split("\n")[0] == "ok"
+        return [*command, "--config", str(self.config_file)]
 
     def revive(self) -> None:
         """Start it again where it has ended by itself, as a kubelet does; note why it did."""
@@ -129,54 +98,12 @@ class Quorate:
             self.leads, "it leads again", CONFIG["leaderElection"]["leaseDurationSeconds"] + 30
         )
 
-    def page(self, path: str) -> str:
-        """Return the text of a page; empty when there is no answer."""
-        try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as response:
-                return response.read().decode().strip()
-        except HTTPError as error:
-            with error:
-                return error.read().decode().strip()
-        except (URLError, OSError):
-            return ""
-
-    def metric(self, name: str, **labels: str) -> float:
-        """Return the value of one metric; 0 when it is not there."""
-        wanted = "{" + ",".join(f'{k}="{v}"' for k, v in labels.items()) + "}" if labels else ""
-        for line in self.page("/metrics").splitlines():
-            if line.startswith(f"{name}{wanted} "):
-                return float(line.rpartition(" ")[2])
-        return 0.0
-
     def leads(self) -> bool:
         return self.metric("quorate_leader") == 1.0
 
     def wait_well(self) -> None:
         """Wait until it is as the tests that follow need it: it leads, and lacks nothing."""
         wait_for(lambda: self.page("/readyz") == "ok" and self.leads(), "it is well")
-
-    def log(self) -> str:
-        return self.log_file.read_text()
-
-    def told(self) -> str:
-        """Return whether it runs, what /readyz says and the end of the log."""
-        code = self.process.poll() if self.process else None
-        runs = "it runs" if code is None else f"it ended with {code}"
-        end = self.log().splitlines()[-25:]
-        return "\n".join((runs, self.page("/readyz"), *(line[:600] for line in end)))
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self.process.kill()
-        self.process.wait()
-
-    def pause(self) -> None:
-        """Freeze it, as a machine that swaps or a debugger would."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
 
     def identity(self) -> str:
         """Return what its attempts' ids begin with."""
@@ -189,26 +116,6 @@ class Quorate:
         name = "quorate_invariant_violations_total{"
         lines = (one for one in self.page("/metrics").splitlines() if one.startswith(name))
         return sum(float(line.rpartition(" ")[2]) for line in lines)
-
-    def stop(self) -> int:
-        """Ask it to stop; return its exit code."""
-        if self.process is None:
-            return 0
-        if self.process.poll() is not None:
-            return self.process.returncode
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return -9
-
-    def complaints(self) -> str:
-        """Return the end of the log when it tells of a defect; empty otherwise."""
-        log = self.log()
-        defects = ("Traceback", "failed verification", "a bind worker failed", "was never awaited")
-        return log[-8000:] if any(defect in log for defect in defects) else ""
 
 
 class Replicas:
