@@ -64,28 +64,53 @@ def event(
 
     It is said by the scheduler ``by``, or else by the pod's.
     """
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+    }
+    return event_about(
+        regarding,
+        kind=kind,
+        reason=reason,
+        action=action,
+        note=note,
+        instance=instance,
+        now_s=now_s,
+        by=by or pod.scheduler,
+    )
+
+
+def event_about(
+    regarding: dict[str, str],
+    *,
+    kind: str,
+    reason: str,
+    action: str,
+    note: str,
+    instance: str,
+    now_s: float,
+    by: str,
+) -> dict[str, object]:
+    """Return the same about any object; that of one without a namespace is in ``default``."""
     suffix = f".{int(now_s * 1e9):x}"
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
-            "name": pod.name[: _NAME_CHARS_MAX - len(suffix)] + suffix,
-            "namespace": pod.namespace,
+            "name": regarding["name"][: _NAME_CHARS_MAX - len(suffix)] + suffix,
+            "namespace": regarding.get("namespace", "default"),
         },
         "eventTime": format_micro_time(now_s),
         "type": kind,
         "reason": reason,
         "action": action,
         "note": clipped(note),
-        "reportingController": by or pod.scheduler,
+        "reportingController": by,
         "reportingInstance": instance,
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": pod.namespace,
-            "name": pod.name,
-            "uid": pod.uid,
-        },
+        "regarding": regarding,
     }
 
 
