@@ -12,7 +12,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-policies bench-reliability controlplane oracle parity tools operators clients image cluster record clean
+.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-cks bench-reliability controlplane oracle parity tools operators clients image cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,8 +106,8 @@ bench-guard: $(STAMP) controlplane ## Measure what the admission guard costs (PA
 	@$(BIN)/python -m bench.guard_bench --pairs $(or $(PAIRS),5)
 	@$(BIN)/python -m bench.guard_collisions
 
-bench-policies: $(STAMP) controlplane ## Measure what CoreWeave's rules cost a pod's creation (TURNS=5)
-	@$(BIN)/python -m bench.policies_bench --turns $(or $(TURNS),5)
+bench-cks: $(STAMP) controlplane ## Measure what CoreWeave's rules cost pods, and 5,000 relabelled nodes (TURNS=5)
+	@$(BIN)/python -m bench.cks_bench --turns $(or $(TURNS),5)
 
 bench-reliability: $(STAMP) controlplane ## Measure how it fails: kills, fail-over, recovery, refusals (RUNS=3)
 	@$(BIN)/python -m bench.reliability_bench --runs $(or $(RUNS),3) $(ARGS)

@@ -216,24 +216,70 @@ def test_what_is_switched_off_is_not_there(helm):
         assert kept[name] == one
 
 
-@pytest.mark.parametrize("version", ["1.35", "1.36"])
-def test_the_policies_are_what_the_command_prints(helm, tmp_path, version):
+@pytest.mark.parametrize(
+    ("component", "version"), [("policies", "1.35"), ("policies", "1.36"), ("nodes", "1.36")]
+)
+def test_a_component_is_what_the_command_prints(helm, tmp_path, component, version):
     rules = {
         "organizations": ["acme", "zeta"],
         "groupPrefix": "oidc:",
         "reservedLabel": "nodes.example.com/for",
+        "stateLabel": "nodes.example.com/state",
         "gpuResources": ["nvidia.com/gpu", "amd.com/gpu"],
     }
     file = tmp_path / "rules.yaml"
     head = {"apiVersion": "quorate.dev/v1alpha1", "kind": "WorkloadRules"}
     file.write_text(yaml.safe_dump(head | rules))
-    text = manifests_of("--component=cks-policies", f"--rules={file}", f"--kube-version={version}")
+    options = (f"--component=cks-{component}", f"--kube-version={version}")
+    text = manifests_of(*options, f"--rules={file}")
     expected = by_name([one for one in yaml.safe_load_all(text) if one])
     assert not by_name(helm.render()).keys() & expected.keys()
-    values = {"cks": {"policies": {"enabled": True}, "rules": rules}}
+    values = {"cks": {component: {"enabled": True}, "rules": rules}}
     rendered = by_name(helm.render("--kube-version", f"{version}.0", values=values))
-    assert {name: one for name, one in rendered.items() if name in expected} == expected
-    assert "MutatingAdmissionPolicy" in text or version == "1.35"
+    found = {name: one for name, one in rendered.items() if name in expected}
+    mark = "rules.quorate.dev/checksum"  # each makes its own of what it has
+    for objects in (found, expected):
+        for one in objects.values():
+            if one["kind"] == "Deployment":
+                assert one["spec"]["template"]["metadata"]["annotations"].pop(mark)
+    assert found == expected
+    assert "MutatingAdmissionPolicy" in text or (component, version) != ("policies", "1.36")
+
+
+def test_values_of_pods_are_of_who_keeps_nodes_too(helm):
+    more = {"key": "a", "operator": "Exists"}
+    values = {
+        "cks": {"nodes": {"enabled": True}, "rules": {"organizations": ["acme"]}},
+        "imagePullSecrets": [{"name": "mine"}],
+        "image": {"pullPolicy": "Always"},
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [more],
+        "affinity": {"podAntiAffinity": {}},
+        "priorityClassName": "mine",
+    }
+    objects = by_name(helm.render(values=values))
+    pod = objects["Deployment", "quorate-cks-nodes"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["imagePullPolicy"] == "Always"
+    assert pod["tolerations"][-1] == more
+    assert len(pod["tolerations"]) == 3
+    names = ("imagePullSecrets", "nodeSelector", "affinity", "priorityClassName")
+    assert {name: pod[name] for name in names} == {name: values[name] for name in names}
+    quota = objects["ResourceQuota", "quorate-cks-nodes-critical-pods"]["spec"]
+    assert quota["scopeSelector"]["matchExpressions"][0]["values"] == ["mine"]
+
+
+def test_values_that_an_older_chart_has_left_are_enough(helm):
+    for values in ({"cks": None}, {"cks": {"nodes": None, "policies": None}}):
+        assert by_name(helm.render(values=values)).keys() == by_name(helm.render()).keys()
+
+
+def test_other_rules_make_new_pods_of_who_keeps_nodes(helm):
+    seen = set()
+    for organizations in (["acme"], ["acme", "zeta"]):
+        values = {"cks": {"nodes": {"enabled": True}, "rules": {"organizations": organizations}}}
+        made = by_name(helm.render(values=values))["Deployment", "quorate-cks-nodes"]
+        seen.add(made["spec"]["template"]["metadata"]["annotations"]["rules.quorate.dev/checksum"])
+    assert len(seen) == 2
 
 
 def test_a_disruption_budget_selects_the_pods(helm):
@@ -295,6 +341,8 @@ def test_the_rules_are_those_of_the_page_on_alerts(helm):
         ({"networkPolicy": {"controlPlane": ["all"]}}, "controlPlane"),
         ({"without": ["pods"]}, "without"),
         ({"cks": {"policies": {"enabled": True}}}, "organizations"),
+        ({"cks": {"nodes": {"enabled": True}}}, "organizations"),
+        ({"cks": {"rules": {"organizations": ["triage"]}}}, "organizations"),
         ({"cks": {"rules": {"organizations": ["control-plane"]}}}, "organizations"),
         ({"cks": {"rules": {"domains": ["*.coreweave.com"]}}}, "domains"),
         ({"cks": {"rules": {"reservedLabel": "a'b"}}}, "reservedLabel"),
@@ -317,7 +365,11 @@ def test_helm_finds_nothing_to_say_of_the_chart(helm, certificate):
         "podDisruptionBudget": {"enabled": True},
         "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
-        "cks": {"policies": {"enabled": True}, "rules": {"organizations": ["acme"]}},
+        "cks": {
+            "policies": {"enabled": True},
+            "nodes": {"enabled": True},
+            "rules": {"organizations": ["acme"]},
+        },
     }
     for values in ({}, everything):
         said = helm.run("lint", "--strict", *helm.given(values), str(CHART))

@@ -26,6 +26,11 @@ def everything(tmp_path):
         "podDisruptionBudget": {"enabled": True},
         "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
+        "cks": {
+            "policies": {"enabled": True},
+            "nodes": {"enabled": True},
+            "rules": {"organizations": ["acme"]},
+        },
         "imagePullSecrets": [{"name": "mine"}],
         "image": {"pullPolicy": "Always"},
         "nodeSelector": {"pool": "system"},

@@ -4,10 +4,19 @@ In: nothing. Out: tables, read by ``making``. A place is a path of keys into the
 kind and name; an item of a list is its number.
 """
 
-import re
 from typing import Literal, NamedTuple
 
-from quorate.cks.policies import COMPONENT, MUTATING_SINCE, MUTATIONS, UNLESS_RIGHT
+import msgspec
+
+from quorate.cks.components import (
+    MUTATING_SINCE,
+    MUTATIONS,
+    NODES,
+    POLICIES,
+    TABLE,
+    UNLESS_RIGHT,
+)
+from quorate.cks.rules import FIELDS, Rules
 from quorate.cli.commands.manifests import GUARD_ADDITIONS, OPTIONAL_RIGHTS, Withheld
 
 Path = tuple[str | int, ...]
@@ -25,6 +34,8 @@ class Knob(NamedTuple):
     """Helm's text: an expression in ``block``, else lines, which are indented as the key is."""
     value: str = ""
     """The value whose default has to be what the manifests say there; a test compares."""
+    component: str = ""
+    """Of which component the object is; "": of the scheduler."""
 
 
 _POD: Path = ("spec", "template", "spec")
@@ -63,11 +74,15 @@ annotations:
 |
 {{- include "quorate.config" . | nindent INDENT }}""",
     ),
-    Knob(
-        "ResourceQuota",
-        ("spec", "scopeSelector", "matchExpressions", 0, "values"),
-        "scalar",
-        "[{{ .Values.priorityClassName }}]",
+    *(
+        Knob(
+            "ResourceQuota",
+            ("spec", "scopeSelector", "matchExpressions", 0, "values"),
+            "scalar",
+            "[{{ .Values.priorityClassName }}]",
+            component=component,
+        )
+        for component in ("", NODES)
     ),
     Knob(
         "Deployment",
@@ -85,12 +100,33 @@ annotations:
         'include "quorate.podAnnotations" .',
         "podAnnotations",
     ),
+    *(
+        Knob(
+            "Deployment",
+            (*_POD, "priorityClassName"),
+            "scalar",
+            "{{ .Values.priorityClassName }}",
+            "priorityClassName",
+            component,
+        )
+        for component in ("", NODES)
+    ),
     Knob(
         "Deployment",
         (*_POD, "priorityClassName"),
-        "scalar",
-        "{{ .Values.priorityClassName }}",
-        "priorityClassName",
+        "after",
+        "\n".join(_if_given(name) for name in ("imagePullSecrets", "nodeSelector", "affinity")),
+        component=NODES,
+    ),
+    Knob(
+        "Deployment",
+        (*_POD, "tolerations"),
+        "after",
+        """\
+  {{- with .Values.tolerations }}
+  {{- toYaml . | nindent INDENT }}
+  {{- end }}""",
+        component=NODES,
     ),
     Knob(
         "Deployment",
@@ -103,14 +139,18 @@ annotations:
     ),
     _block("Deployment", (*_POD, "topologySpreadConstraints"), "topologySpreadConstraints"),
     _block("Deployment", (*_POD, "securityContext"), "podSecurityContext"),
-    Knob(
-        "Deployment",
-        (*_CONTAINER, "image"),
-        "after",
-        """\
+    *(
+        Knob(
+            "Deployment",
+            (*_CONTAINER, "image"),
+            "after",
+            """\
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}""",
+            component=component,
+        )
+        for component in ("", NODES)
     ),
     _block("Deployment", (*_CONTAINER, "resources"), "resources"),
     _block("Deployment", (*_CONTAINER, "securityContext"), "securityContext"),
@@ -138,19 +178,23 @@ PARTS_ONLY_IF = {
     "crds": ".Values.crds.install",
     "guard": ".Values.guard.enabled",
     "networkpolicy": ".Values.networkPolicy.enabled",
-    COMPONENT: ".Values.cks.policies.enabled",
-    MUTATIONS: f"and .Values.cks.policies.enabled ({_MUTATES})",
+    # Values that an older chart has left (helm upgrade --reuse-values) have none of these.
+    POLICIES: "((.Values.cks).policies).enabled",
+    NODES: "((.Values.cks).nodes).enabled",
+    MUTATIONS: f"and ((.Values.cks).policies).enabled ({_MUTATES})",
 }
 """Parts of the manifests, whole, that are there only if a value says so."""
-
-
-def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _if(value: str, text: str) -> str:
     return f"{{{{- if {value} }}}}{text}\n{{{{- end }}}}"
 
+
+_AS_LIST = {
+    name: " | toJson"
+    for name, value in msgspec.structs.asdict(Rules(organizations=())).items()
+    if isinstance(value, tuple)
+}
 
 PLACEHOLDERS = {
     "namespace": "{{ .Release.Namespace }}",
@@ -185,13 +229,12 @@ PLACEHOLDERS = {
         _MUTATES, UNLESS_RIGHT.replace("${reserved_label}", "{{ .Values.cks.rules.reservedLabel }}")
     ),
     **{
-        _snake(name): f"{{{{ .Values.cks.rules.{name} }}}}"
-        for name in ("organizationLabel", "reservedLabel", "cpuTaint", "groupPrefix")
+        field.name: f"{{{{ .Values.cks.rules.{name}{_AS_LIST.get(field.name, '')} }}}}"
+        for name, field in FIELDS.items()
+        if field.name in Rules.__struct_fields__
     },
-    **{
-        _snake(name): f"{{{{ .Values.cks.rules.{name} | toJson }}}}"
-        for name in ("organizations", "domains", "gpuResources")
-    },
+    **TABLE,
+    "checksum": "{{ .Values.cks.rules | toJson | sha256sum | trunc 16 }}",
     **{name: _if(".Values.guard.enabled", text) for name, text in GUARD_ADDITIONS.items()},
 }
 """What stands for the placeholders of the manifests' templates."""

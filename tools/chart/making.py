@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import yaml
 
-from quorate.cks import policies
+from quorate.cks.components import COMPONENTS, MUTATIONS
 from quorate.cli.commands.manifests import GUARD_PART, NETWORK_PART, PARTS, template
 from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, Knob
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "chart" / "quorate"
 ALERTS = ROOT / "docs" / "operators" / "alerts.md"
 HEADER = "{{- /* Made by tools/chart from src/quorate/deploy: change it there. */ -}}\n"
-_PARTS = (*PARTS, NETWORK_PART, GUARD_PART, policies.COMPONENT, policies.MUTATIONS)
+_PARTS = (*PARTS, NETWORK_PART, GUARD_PART, *COMPONENTS, MUTATIONS)
 _CONFIGURATION = ("ConfigMap", ("data", "config.yaml"))
 
 
@@ -32,11 +32,12 @@ def made() -> dict[str, str]:
     for part in _PARTS:
         documents = template(part).split("---\n")
         assert "{{" not in template(part), f"{part}: Helm would take it for its own"
-        text = "---\n".join(_filled(_turned(document)) for document in documents)
+        component = part if part in COMPONENTS else ""
+        text = "---\n".join(_filled(_turned(document, component)) for document in documents)
         if part in PARTS_ONLY_IF:
             text = f"{{{{- if {PARTS_ONLY_IF[part]} }}}}\n{text}{{{{- end }}}}\n"
         files[f"templates/{part}.yaml"] = HEADER + text
-        for configuration in _configurations(documents):
+        for configuration in () if component else _configurations(documents):
             files["files/config.yaml"] = configuration
     files["files/rules.yaml"] = _rules()
     return files
@@ -85,12 +86,13 @@ def _configurations(documents: list[str]) -> list[str]:
     return found
 
 
-def _turned(document: str) -> str:
+def _turned(document: str, component: str) -> str:
     """Put Helm's text into one document, wherever a knob wants it, from below to above."""
     kind = _kind(document)
     lines = document.splitlines(keepends=True)
     order = {"block": 0, "scalar": 0, "after": 1}
-    placed = [(_key_line(document, knob.path), knob) for knob in KNOBS if knob.kind == kind]
+    knobs = [one for one in KNOBS if (one.kind, one.component) == (kind, component)]
+    placed = [(_key_line(document, knob.path), knob) for knob in knobs]
     # From the last line to the first, so that lines keep their numbers.
     for at, knob in sorted(placed, key=lambda one: (-one[0], order[one[1].how])):
         _put(lines, at, knob)

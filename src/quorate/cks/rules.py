@@ -1,8 +1,9 @@
 """The rules' names and organizations: a file of kind ``WorkloadRules`` in, a frozen ``Rules`` out.
 
-Called by ``quorate manifests --rules``. The defaults are CoreWeave's names, as it documents them. A
-bad file is a ``ConfigError`` with all mistakes, their lines and what to write instead. What is read
-is put into expressions of policies, so each value has a pattern that nothing else passes.
+Called by ``quorate manifests --rules`` and ``quorate cks-nodes``. The defaults are CoreWeave's
+names, as it documents them. A bad file is a ``ConfigError`` with all mistakes, their lines and what
+to write instead. What is read is put into expressions of policies, so each value has a pattern that
+nothing else passes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from quorate.cks.states import STEPS
 from quorate.shell.configuration.yaml_fields import (
     DNS_NAME,
     BadValueError,
@@ -42,7 +44,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     organization_label: str = "ns.coreweave.cloud/org"
     reserved_label: str = "node.coreweave.cloud/reserved"
     """Also the key of the taint that keeps others off a node."""
+    desired_label: str = "node.coreweave.cloud/reserved-desired"
+    state_label: str = "node.coreweave.cloud/state"
+    class_label: str = "node.coreweave.cloud/class"
+    """Of nodes: ``gpu`` or ``cpu``. Where it is missing, a node with GPUs is a GPU node."""
     cpu_taint: str = "is_cpu_compute"
+    gpu_taint: str = "is_gpu"
     gpu_resources: tuple[str, ...] = ("nvidia.com/gpu",)
 
 
@@ -55,14 +62,25 @@ def parse(document: str, source: str) -> Rules:
     """Read the text of a file of rules; ``source`` names it in errors. Raises ConfigError."""
     reader = Reader(source)
     values = reader.read(reader.compose(document, hint=_HEAD_HINT), FIELDS)
+    rules = Rules(**{"organizations": ()} | {key: values[key] for key in values.keys() & _NAMES})
+    for keys in _DIFFERENT:
+        names = [getattr(rules, FIELDS[key].name) for key in keys]
+        reader.expect(
+            len(set(names)) == len(names),
+            keys,
+            f"two of {', '.join(keys)} are the same",
+            "Give each a name of its own.",
+        )
     reader.raise_problems()
-    del values["api_version"], values["kind"]
-    return Rules(**values)
+    return rules
 
 
 def _organization(value: str) -> str:
     if value == CONTROL_PLANE:
         raise BadValueError("is what the control plane is called", "Leave it out: it is there.")
+    if value in STEPS:
+        hint = "Give the organization another id."
+        raise BadValueError("is a state in the life-cycle of nodes", hint)
     return _ID(value)
 
 
@@ -97,6 +115,15 @@ FIELDS = {
     "domains": Field("domains", texts(_DOMAIN)),
     "organizationLabel": Field("organization_label", text(_KEY)),
     "reservedLabel": Field("reserved_label", text(_KEY)),
+    "desiredLabel": Field("desired_label", text(_KEY)),
+    "stateLabel": Field("state_label", text(_KEY)),
+    "classLabel": Field("class_label", text(_KEY)),
     "cpuTaint": Field("cpu_taint", text(_KEY)),
+    "gpuTaint": Field("gpu_taint", text(_KEY)),
     "gpuResources": Field("gpu_resources", texts(_KEY)),
 }
+_NAMES = set(Rules.__struct_fields__)
+_DIFFERENT = (
+    ("reservedLabel", "desiredLabel", "stateLabel", "classLabel"),
+    ("reservedLabel", "cpuTaint", "gpuTaint"),
+)

@@ -23,6 +23,7 @@ _OWN: Final[Mapping[str, Mapping[int, str]]] = {
     "up": _BY_SIGNAL,
     "down": {2: "there is no such cluster, or it goes on"},
     "run": {**_BY_SIGNAL, 1: "the lease was lost"},
+    "cks-nodes": {**_BY_SIGNAL, 1: "the lease was lost"},
     "why": _NO_SUCH_NAME,
     "gangs": _NO_SUCH_NAME,
     "lint": {1: "errors were found", 2: "the call or a file is at fault"},

@@ -28,8 +28,11 @@ from quorate.cli.options import (
     DataFolder,
     DataOutput,
     GpuNodes,
+    HealthPort,
     Ignore,
     Kubeconfig,
+    LeaseNamespace,
+    LifecycleRules,
     LintNamespace,
     LintSchedulers,
     LintShape,
@@ -159,6 +162,22 @@ def run(  # noqa: D103 - COMMANDS says what it does
     from quorate.cli.commands import serve
 
     raise typer.Exit(serve.run(kubeconfig, context, config))
+
+
+@app.command(
+    help=COMMANDS["cks-nodes"].help,
+    epilog=examples("cks-nodes", "quorate cks-nodes --rules rules.yaml"),
+)
+def cks_nodes(  # noqa: D103 - as above
+    rules: LifecycleRules = None,
+    namespace: LeaseNamespace = "quorate-system",
+    health_port: HealthPort = 10273,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    from quorate.cli.commands import serve
+
+    raise typer.Exit(serve.keep_nodes(rules, namespace, health_port, kubeconfig, context))
 
 
 of_clusters.add_to(app)

@@ -249,6 +249,36 @@ ManifestFiles = Annotated[
         show_default=False,
     ),
 ]
+LifecycleRules = Annotated[
+    Path | None,
+    typer.Option(
+        *plain.RULES.names,
+        metavar=plain.RULES.metavar,
+        help=plain.RULES.help,
+        show_default=False,
+        rich_help_panel=CLUSTER,
+    ),
+]
+LeaseNamespace = Annotated[
+    str,
+    typer.Option(
+        *plain.LEASE_NAMESPACE.names,
+        metavar=plain.LEASE_NAMESPACE.metavar,
+        help=plain.LEASE_NAMESPACE.help,
+        rich_help_panel=CLUSTER,
+    ),
+]
+HealthPort = Annotated[
+    int,
+    typer.Option(
+        *plain.HEALTH_PORT.names,
+        metavar=plain.HEALTH_PORT.metavar,
+        help=plain.HEALTH_PORT.help,
+        min=0,
+        max=65535,
+        rich_help_panel=CLUSTER,
+    ),
+]
 LintNamespace = Annotated[
     str | None,
     typer.Option(

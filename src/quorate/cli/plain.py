@@ -100,6 +100,16 @@ def _carry_out(asked: argparse.Namespace) -> int:
         from quorate.cli.commands import serve
 
         return serve.run(_path(asked.kubeconfig), asked.context, _path(asked.config))
+    if asked.command == "cks-nodes":
+        from quorate.cli.commands import serve
+
+        return serve.keep_nodes(
+            _path(asked.rules),
+            asked.namespace,
+            asked.health_port,
+            _path(asked.kubeconfig),
+            asked.context,
+        )
     if asked.command == "record":
         from quorate.cli.commands import record
 

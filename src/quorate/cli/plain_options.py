@@ -16,7 +16,7 @@ class Option(NamedTuple):
     help: str
     kind: type = str
     choices: tuple[str, ...] = ()
-    default: str | None = None
+    default: str | int | None = None
     metavar: str | None = None
 
 
@@ -35,6 +35,22 @@ CONTEXT: Final = Option(
 )
 CONFIG: Final = Option(
     ("--config",), "Configuration file (kind SchedulerConfiguration).", metavar="FILE"
+)
+RULES: Final = Option(
+    ("--rules",), "Organizations of the cluster (kind WorkloadRules); needed.", metavar="FILE"
+)
+LEASE_NAMESPACE: Final = Option(
+    ("--namespace", "-n"),
+    "Namespace of the Lease.",
+    default="quorate-system",
+    metavar="NAMESPACE",
+)
+HEALTH_PORT: Final = Option(
+    ("--health-port",),
+    "Port of /healthz, /readyz and /metrics; 0: any.",
+    kind=int,
+    default=10273,
+    metavar="PORT",
 )
 PROCESS_ID: Final = Option(
     ("pid",), "The scheduler's process; else the only one.", kind=int, metavar="PID"
@@ -60,6 +76,10 @@ COMMANDS: Final = {
     "run": Command(
         "Run the scheduler until it is told to stop (SIGTERM or Ctrl-C).",
         (KUBECONFIG, CONTEXT, CONFIG),
+    ),
+    "cks-nodes": Command(
+        "Keep nodes reserved and tainted as their labels say (CoreWeave's node life-cycle).",
+        (RULES, LEASE_NAMESPACE, HEALTH_PORT, KUBECONFIG, CONTEXT),
     ),
     "record": Command(
         "Take the recording of a scheduler that runs on this machine, or in this container.",

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.harness.recording_proxy import Recording
 from tools.controlplane import Access, KubectlError
-from tools.harness import policies as policies_of
-from tools.harness.policies import ORG
+from tools.harness import cks
+from tools.harness.cks import ORG, Keeper
+from tools.testing import wait_for
 
 ORGANIZATIONS = ("acme", "zeta")
 SYSTEM = ("kube-node-lease", "kube-public", "kube-system")
@@ -93,7 +95,7 @@ def grant(cluster: Access, role: str, *groups: str) -> None:
 @pytest.fixture(scope="package")
 def policies(cluster) -> Iterator[None]:
     """The policies, as a platform team applies them; gone after the package."""
-    with policies_of.policies(cluster, ORGANIZATIONS):
+    with cks.policies(cluster, ORGANIZATIONS):
         cluster.apply(NODE_LABELS)
         for role in ROLES:
             grant(cluster, role, *(f"org:{one}" for one in (*ORGANIZATIONS, "nowhere")))
@@ -102,6 +104,22 @@ def policies(cluster) -> Iterator[None]:
         cluster.kubectl("label", "namespaces", *SYSTEM, f"{ORG}-")
         cluster.kubectl("delete", "clusterrolebinding", *(f"cks-{role}" for role in ROLES))
         cluster.kubectl("delete", "clusterrole", "node-labels")
+
+
+@pytest.fixture(scope="module")
+def keeper(cluster, policies, tmp_path_factory) -> Iterator[Keeper]:
+    """The one that keeps nodes, behind a proxy that records its requests."""
+    made = Keeper(cluster, tmp_path_factory.mktemp("keeper"), ORGANIZATIONS)
+    made.install()
+    with Recording(cluster.server, str(cluster.ca)) as proxy:
+        made.recorded = proxy
+        made.go_through(proxy.url)
+        made.start()
+        wait_for(made.leads, "it leads")
+        yield made
+        assert made.stop() == 0
+    made.remove()
+    assert not made.complaints()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ The words and the table are those of the documentation (contracts.md section 5).
 import pytest
 
 from tests.e2e.cks.conftest import DOCUMENTED, SYSTEM, labels_of, namespace
-from tools.harness.policies import ORG
+from tools.harness.cks import ORG
 
 pytestmark = [pytest.mark.core, pytest.mark.real]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.harness.policies import ORG, RESERVED
+from tools.harness.cks import ORG, RESERVED
 from tools.harness.world import World
 from tools.objects import pod
 from tools.testing import wait_for

@@ -6,7 +6,7 @@ Method: small files; what the API server makes of the policies is for tests/e2e/
 import pytest
 import yaml
 
-from quorate.cks.policies import values
+from quorate.cks.components import TABLE, values
 from quorate.cks.rules import FIELDS, Rules, parse
 from quorate.shell.configuration.yaml_fields import ConfigError
 
@@ -35,7 +35,11 @@ def test_every_field_is_read():
         + "domains: [example.com]\n"
         + "organizationLabel: example.com/owner\n"
         + "reservedLabel: nodes.example.com/for\n"
+        + "desiredLabel: nodes.example.com/soon-for\n"
+        + "stateLabel: nodes.example.com/state\n"
+        + "classLabel: nodes.example.com/class\n"
         + "cpuTaint: cpu-only\n"
+        + "gpuTaint: gpus\n"
         + "gpuResources: [amd.com/gpu]\n",
         "f",
     )
@@ -45,7 +49,11 @@ def test_every_field_is_read():
         domains=("example.com",),
         organization_label="example.com/owner",
         reserved_label="nodes.example.com/for",
+        desired_label="nodes.example.com/soon-for",
+        state_label="nodes.example.com/state",
+        class_label="nodes.example.com/class",
         cpu_taint="cpu-only",
+        gpu_taint="gpus",
         gpu_resources=("amd.com/gpu",),
     )
     assert len(FIELDS) == len(Rules.__struct_fields__) + len(("apiVersion", "kind"))
@@ -56,6 +64,7 @@ def test_every_field_is_read():
     [
         ("organizations: []", "organizations: the list is empty"),
         ("organizations: [control-plane]", '"control-plane" is what the control plane is called'),
+        ("organizations: [triage]", '"triage" is a state in the life-cycle of nodes'),
         ("organizations: [a b]", '"a b" is no value of a label'),
         ("organizations: [acme, acme]", '"acme" is in the list twice'),
         ("organization: [acme]", "Did you mean organizations?"),
@@ -64,6 +73,8 @@ def test_every_field_is_read():
         ("organizationLabel: a/b/c", '"a/b/c" is no key of a label'),
         ("reservedLabel: 'x\\y'", "is no key of a label"),
         ("cpuTaint: ''", "is no key of a label"),
+        ("cpuTaint: is_gpu", "two of reservedLabel, cpuTaint, gpuTaint are the same"),
+        ("stateLabel: node.coreweave.cloud/class", "stateLabel: two of reservedLabel, desired"),
         ("gpuResources: nvidia.com/gpu", "gpuResources"),
     ],
 )
@@ -91,6 +102,7 @@ def test_no_value_ends_a_text_of_cel_or_a_line_of_yaml(field, sign):
 
 def test_the_default_values_end_none_either():
     rules = parse(LEAST, "f")
-    for name, value in values(rules, (1, 35)).items():
+    found = values(rules, (1, 35))
+    for name, value in ((name, found[name]) for name in found.keys() - TABLE.keys()):
         inside = value.strip("[]").replace('","', "").strip('"')
         assert not set(inside) & set("\"'\\\n{}$"), name

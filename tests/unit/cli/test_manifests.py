@@ -10,7 +10,7 @@ from importlib import resources
 import pytest
 import yaml
 
-from quorate.cks import policies
+from quorate.cks import components
 from quorate.cli.commands.manifests import (
     GUARD_PART,
     NETWORK_PART,
@@ -311,70 +311,5 @@ def test_the_definitions_follow_the_contract(group, minimum):
 
 def test_every_template_is_a_part():
     folder = resources.files("quorate") / "deploy"
-    parts = {*PARTS, NETWORK_PART, GUARD_PART, *policies.parts(policies.MUTATING_SINCE)}
+    parts = {*PARTS, NETWORK_PART, GUARD_PART, *components.COMPONENTS, components.MUTATIONS}
     assert {file.name for file in folder.iterdir()} == {f"{part}.yaml" for part in parts}
-
-
-@pytest.fixture
-def rules(tmp_path):
-    file = tmp_path / "rules.yaml"
-    file.write_text(
-        "apiVersion: quorate.dev/v1alpha1\nkind: WorkloadRules\norganizations: [acme, zeta]\n"
-    )
-    return file
-
-
-def test_a_component_comes_alone_and_each_policy_has_its_binding(rules, capsys):
-    assert manifests(component_name="cks-policies", rules=rules) == 0
-    said = capsys.readouterr()
-    assert not said.err
-    names = {(item["kind"], item["metadata"]["name"]) for item in objects(said.out)}
-    of = {
-        kind: {name for is_kind, name in names if is_kind == kind}
-        for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
-    }
-    assert of["ValidatingAdmissionPolicy"] == {
-        *("quorate-cks-namespaces", "quorate-cks-labels", "quorate-cks-pods")
-    }
-    assert of["MutatingAdmissionPolicy"] == {"quorate-cks-namespaces", "quorate-cks-pods"}
-    for kind, found in of.items():
-        assert {(f"{kind}Binding", name) for name in found} <= names
-    assert {kind for kind, _ in names} == {"ClusterRole", *of, *(f"{kind}Binding" for kind in of)}
-
-
-@pytest.mark.parametrize(
-    ("version", "mutates"), [("1.36", True), ("v1.37.1", True), ("1.35", False), ("v1.34.8", False)]
-)
-def test_an_older_api_server_gets_no_mutating_policy_and_its_people_hear_what_to_do(
-    version, mutates, rules, capsys
-):
-    call_of = ("manifests", "--component=cks-policies", f"--rules={rules}")
-    assert call(*call_of, f"--kube-version={version}") == 0
-    said = capsys.readouterr()
-    assert ("MutatingAdmissionPolicy" in said.out) == mutates
-    pods = one("ValidatingAdmissionPolicy", "quorate-cks-pods", said.out)
-    assert ("matchConditions" in pods["spec"]) == mutates, "unset is not all that can be wrong then"
-    assert ("docs/operators/coreweave.md" in said.err) == (not mutates)
-    assert f"Kubernetes {version} has no mutating policies" in said.err or mutates
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--component=cks"], "The components are cks-policies."),
-        (["--component=cks-policies"], "needs --rules: a file of kind WorkloadRules"),
-        (["--component=cks-policies", "--rules=none.yaml"], "none.yaml: the configuration file"),
-        (["--component=cks-policies", "--only=crds"], "leave it or --component out"),
-        (["--rules=none.yaml"], "--rules and --kube-version are of a --component"),
-        (["--component=cks-policies", "--rules=RULES", "--kube-version=new"], "Write it as 1.36."),
-        (
-            ["--component=cks-policies", "--rules=RULES", "--kube-version=1.29"],
-            "from Kubernetes 1.30",
-        ),
-    ],
-)
-def test_a_call_that_is_wrong_says_what_to_write(options, said, rules, capsys):
-    assert call("manifests", *(option.replace("RULES", str(rules)) for option in options)) == 2
-    told = capsys.readouterr()
-    assert not told.out
-    assert said in told.err

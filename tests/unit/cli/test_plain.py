@@ -54,7 +54,7 @@ def test_help_has_every_command_or_option_and_says_what_is_missing(quorate, name
     else:
         assert quorate() == (0, out, "")
         for command in COMMANDS:
-            assert re.search(rf"^ +{command} +[A-Z]", out, re.MULTILINE)
+            assert re.search(rf"^ +{command}\s+[A-Z]", out, re.MULTILINE)
         assert "pip install 'quorate-scheduler[cli]'" in out
         assert all(command in out for command in OTHERS)
 
@@ -70,6 +70,10 @@ def test_help_has_every_command_or_option_and_says_what_is_missing(quorate, name
         (["record", "two"], "See: quorate record --help"),
         (["version", "-o", "text"], "text"),
         (["run", "--config", "nothing"], "nothing"),
+        (["cks-nodes"], "--rules is needed: a file of kind WorkloadRules"),
+        (["cks-nodes", "--rules", "nothing"], "nothing: the configuration file cannot be read"),
+        (["cks-nodes", "--rules", "f", "--health-port", "70000"], "--health-port 70000 is no port"),
+        (["cks-nodes", "--rules", "f", "--namespace", "A b"], "--namespace 'A b' is no name"),
     ],
 )
 def test_a_bad_call_is_one_line_and_exit_code_2(quorate, args, said):

@@ -18,7 +18,7 @@ from pathlib import Path
 from string import Template
 
 from quorate import __version__
-from quorate.cks import policies
+from quorate.cks import components
 from quorate.cli.show import output as out
 
 PARTS = ("crds", "rbac", "userroles", "flowschema", "deployment")
@@ -27,8 +27,6 @@ GUARD_PART = "guard"
 """Printed last, and only with the guard's certificate authority."""
 NETWORK_PART = "networkpolicy"
 """Printed when it is asked for: what scrapes metrics has to be let in by a label."""
-COMPONENTS = (policies.COMPONENT,)
-"""What ``--component`` prints in place of the scheduler's own manifests."""
 GUARD_CA_BYTES_MAX = 1 << 18
 
 DEFAULT_NAMESPACE = "quorate-system"
@@ -128,8 +126,7 @@ def render(
         "namespace": namespace,
         "image": image,
         "replicas": str(replicas),
-        # A rolling update and a few pods that fail or terminate need room beside the replicas.
-        "critical_pods": str(2 * replicas + 4),
+        "critical_pods": _critical_pods(replicas),
         **{
             name.replace("-", "_"): rule if name in rights else ""
             for name, rule in OPTIONAL_RIGHTS.items()
@@ -145,15 +142,24 @@ def render(
     return "---\n".join(texts)
 
 
-def component(name: str, rules_file: Path | None, kube_version: str | None) -> str:
+def component(
+    name: str,
+    rules_file: Path | None,
+    kube_version: str | None,
+    namespace: str = DEFAULT_NAMESPACE,
+    image: str = DEFAULT_IMAGE,
+    replicas: int = DEFAULT_REPLICAS,
+) -> str:
     """Return the manifests of a component for an API server of this version, else of the newest.
 
-    Raises ManifestsError for what is no component, file of rules or version.
+    Raises ManifestsError for what is no component, file of rules or version, and as ``render``.
     """
-    if name not in COMPONENTS:
+    if name not in components.COMPONENTS:
         raise ManifestsError(
-            f"--component {name!r} is not known. The components are {', '.join(COMPONENTS)}."
+            f"--component {name!r} is not known. The components are"
+            f" {', '.join(components.COMPONENTS)}."
         )
+    _check(namespace, image, replicas, (), ())
     if rules_file is None:
         raise ManifestsError(
             f"--component {name} needs --rules: a file of kind WorkloadRules that names the"
@@ -162,13 +168,24 @@ def component(name: str, rules_file: Path | None, kube_version: str | None) -> s
     from quorate.cks.rules import load  # noqa: PLC0415 - needs yaml, which other parts do not
     from quorate.shell.configuration.yaml_fields import ConfigError  # noqa: PLC0415
 
-    version = _version(kube_version) if kube_version else policies.MUTATING_SINCE
+    version = _version(kube_version) if kube_version else components.MUTATING_SINCE
     try:
-        values = policies.values(load(rules_file), version)
+        values = components.values(load(rules_file), version)
     except ConfigError as error:
         raise ManifestsError(str(error)) from error
-    texts = [Template(template(part)).substitute(values) for part in policies.parts(version)]
-    return "---\n".join(texts)
+    values |= {
+        "namespace": namespace,
+        "image": image,
+        "replicas": str(replicas),
+        "critical_pods": _critical_pods(replicas),
+    }
+    parts = components.parts(name, version)
+    return "---\n".join(Template(template(part)).substitute(values) for part in parts)
+
+
+def _critical_pods(replicas: int) -> str:
+    """Return a quota: a rolling update, or pods that fail or end, need room beside the replicas."""
+    return str(2 * replicas + 4)
 
 
 def _version(written: str) -> tuple[int, int]:
@@ -179,7 +196,7 @@ def _version(written: str) -> tuple[int, int]:
             f"--kube-version {written!r} is no version of Kubernetes. Write it as 1.36."
         )
     version = int(found[1]), int(found[2])
-    if version < policies.VALIDATING_SINCE:
+    if version < components.VALIDATING_SINCE:
         raise ManifestsError(
             f"--kube-version {written}: there are validating policies from Kubernetes 1.30 on."
             " Older API servers cannot carry out these rules."
@@ -216,7 +233,7 @@ def manifests(  # noqa: PLR0913 - one for each option
                 "--only names parts of the scheduler: leave it or --component out."
             )
         if component_name is not None:
-            text = component(component_name, rules, kube_version)
+            text = component(component_name, rules, kube_version, namespace, image, replicas)
         elif rules is not None or kube_version is not None:
             raise ManifestsError("--rules and --kube-version are of a --component: name one.")
         else:
@@ -245,11 +262,11 @@ def _notes(text: str, kube_version: str | None) -> Iterator[str]:
             f"no image is published yet, so {DEFAULT_IMAGE} cannot be pulled. Build one and name"
             f" it: --image REGISTRY/{DEFAULT_IMAGE} (docs/operators/install.md)."
         )
-    if "AdmissionPolicy" in text and "MutatingAdmissionPolicy" not in text:
+    if kube_version is not None and _version(kube_version) < components.MUTATING_SINCE:
         yield (
             f"Kubernetes {kube_version} has no mutating policies, which need 1.36, so nothing is"
-            " added to pods and namespaces. Whoever makes them writes it: the policies say what,"
-            " and docs/operators/coreweave.md has it at a glance."
+            " added to pods and namespaces. Whoever makes them writes it, the control plane's own"
+            " pods among them: docs/operators/coreweave.md has it at a glance."
         )
 
 

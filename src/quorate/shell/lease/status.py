@@ -188,12 +188,13 @@ def _kind_of(error: ApiError, verb: Verb) -> LeaseError:
 
 def _hint(kind: LeaseError, verb: Verb, namespace: str, name: str) -> str:
     rights = f"quorate manifests --namespace {namespace} --only rbac | kubectl apply -f -"
+    rights = f": {rights}" if name == _GRANTED_NAME else ""
     match kind:
         case LeaseError.NAMESPACE_MISSING:
-            return f"create the namespace and its rights: {rights}"
+            return f"create the namespace and its rights{rights}"
         case LeaseError.FORBIDDEN:
             which = f"{verb!r} on leases of coordination.k8s.io in namespace {namespace}"
-            return f"grant {which}: {rights}" if name == _GRANTED_NAME else f"grant {which}"
+            return f"grant {which}{rights}"
         case LeaseError.UNAUTHORIZED:
             return "give quorate a valid token or client certificate"
         case LeaseError.UNREACHABLE | LeaseError.TIMEOUT:
