@@ -20,6 +20,8 @@ from quorate.cks.rules import FIELDS, Rules
 from quorate.cli.commands.manifests import GUARD_ADDITIONS, OPTIONAL_RIGHTS, Withheld
 
 Path = tuple[str | int, ...]
+SCHEDULER = ""
+"""The scheduler's own manifests, which are no component."""
 
 
 class Knob(NamedTuple):
@@ -34,8 +36,8 @@ class Knob(NamedTuple):
     """Helm's text: an expression in ``block``, else lines, which are indented as the key is."""
     value: str = ""
     """The value whose default has to be what the manifests say there; a test compares."""
-    component: str = ""
-    """Of which component the object is; "": of the scheduler."""
+    components: tuple[str, ...] = (SCHEDULER,)
+    """Of which components the object is."""
 
 
 _POD: Path = ("spec", "template", "spec")
@@ -74,15 +76,12 @@ annotations:
 |
 {{- include "quorate.config" . | nindent INDENT }}""",
     ),
-    *(
-        Knob(
-            "ResourceQuota",
-            ("spec", "scopeSelector", "matchExpressions", 0, "values"),
-            "scalar",
-            "[{{ .Values.priorityClassName }}]",
-            component=component,
-        )
-        for component in ("", NODES)
+    Knob(
+        "ResourceQuota",
+        ("spec", "scopeSelector", "matchExpressions", 0, "values"),
+        "scalar",
+        "[{{ .Values.priorityClassName }}]",
+        components=(SCHEDULER, NODES),
     ),
     Knob(
         "Deployment",
@@ -100,23 +99,20 @@ annotations:
         'include "quorate.podAnnotations" .',
         "podAnnotations",
     ),
-    *(
-        Knob(
-            "Deployment",
-            (*_POD, "priorityClassName"),
-            "scalar",
-            "{{ .Values.priorityClassName }}",
-            "priorityClassName",
-            component,
-        )
-        for component in ("", NODES)
+    Knob(
+        "Deployment",
+        (*_POD, "priorityClassName"),
+        "scalar",
+        "{{ .Values.priorityClassName }}",
+        "priorityClassName",
+        (SCHEDULER, NODES),
     ),
     Knob(
         "Deployment",
         (*_POD, "priorityClassName"),
         "after",
         "\n".join(_if_given(name) for name in ("imagePullSecrets", "nodeSelector", "affinity")),
-        component=NODES,
+        components=(NODES,),
     ),
     Knob(
         "Deployment",
@@ -126,7 +122,7 @@ annotations:
   {{- with .Values.tolerations }}
   {{- toYaml . | nindent INDENT }}
   {{- end }}""",
-        component=NODES,
+        components=(NODES,),
     ),
     Knob(
         "Deployment",
@@ -139,18 +135,15 @@ annotations:
     ),
     _block("Deployment", (*_POD, "topologySpreadConstraints"), "topologySpreadConstraints"),
     _block("Deployment", (*_POD, "securityContext"), "podSecurityContext"),
-    *(
-        Knob(
-            "Deployment",
-            (*_CONTAINER, "image"),
-            "after",
-            """\
+    Knob(
+        "Deployment",
+        (*_CONTAINER, "image"),
+        "after",
+        """\
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}""",
-            component=component,
-        )
-        for component in ("", NODES)
+        components=(SCHEDULER, NODES),
     ),
     _block("Deployment", (*_CONTAINER, "resources"), "resources"),
     _block("Deployment", (*_CONTAINER, "securityContext"), "securityContext"),

@@ -12,7 +12,7 @@ import yaml
 
 from quorate.cks.components import COMPONENTS, MUTATIONS
 from quorate.cli.commands.manifests import GUARD_PART, NETWORK_PART, PARTS, template
-from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, Knob
+from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, SCHEDULER, Knob
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "chart" / "quorate"
@@ -32,7 +32,7 @@ def made() -> dict[str, str]:
     for part in _PARTS:
         documents = template(part).split("---\n")
         assert "{{" not in template(part), f"{part}: Helm would take it for its own"
-        component = part if part in COMPONENTS else ""
+        component = part if part in COMPONENTS else SCHEDULER
         text = "---\n".join(_filled(_turned(document, component)) for document in documents)
         if part in PARTS_ONLY_IF:
             text = f"{{{{- if {PARTS_ONLY_IF[part]} }}}}\n{text}{{{{- end }}}}\n"
@@ -91,7 +91,7 @@ def _turned(document: str, component: str) -> str:
     kind = _kind(document)
     lines = document.splitlines(keepends=True)
     order = {"block": 0, "scalar": 0, "after": 1}
-    knobs = [one for one in KNOBS if (one.kind, one.component) == (kind, component)]
+    knobs = (one for one in KNOBS if one.kind == kind and component in one.components)
     placed = [(_key_line(document, knob.path), knob) for knob in knobs]
     # From the last line to the first, so that lines keep their numbers.
     for at, knob in sorted(placed, key=lambda one: (-one[0], order[one[1].how])):

@@ -13,7 +13,6 @@ import socket
 import uuid
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -31,9 +30,6 @@ from quorate.shell.process.clock import SteadyClock, SystemClock
 from quorate.shell.serve.health import HealthServer
 
 log = structlog.get_logger(__name__)
-
-PORT: Final = 10273
-NAMESPACE: Final = "quorate-system"
 
 
 class _NothingToHandOver:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,35 +18,29 @@ Form = Literal["table", "json", "yaml", "wide"]
 ListForm = Literal["table", "json", "yaml", "wide", "name"]
 DataForm = Literal["yaml", "json"]
 
+
+def _told(option: plain.Option, panel: str = CLUSTER, *, show_default: bool = False) -> Any:  # noqa: ANN401
+    """Return an option that both command lines have, as typer wants it."""
+    return typer.Option(
+        *option.names,
+        metavar=option.metavar,
+        help=option.help,
+        show_default=show_default,
+        rich_help_panel=panel,
+    )
+
+
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(
-        *plain.KUBECONFIG.names,
-        metavar=plain.KUBECONFIG.metavar,
-        help=plain.KUBECONFIG.help,
-        show_default=False,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.KUBECONFIG),
 ]
 Context = Annotated[
     str | None,
-    typer.Option(
-        *plain.CONTEXT.names,
-        metavar=plain.CONTEXT.metavar,
-        help=plain.CONTEXT.help,
-        show_default=False,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.CONTEXT),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
-        *plain.CONFIG.names,
-        metavar=plain.CONFIG.metavar,
-        help=plain.CONFIG.help,
-        show_default=False,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.CONFIG),
 ]
 Namespace = Annotated[
     str | None,
@@ -251,33 +245,15 @@ ManifestFiles = Annotated[
 ]
 LifecycleRules = Annotated[
     Path | None,
-    typer.Option(
-        *plain.RULES.names,
-        metavar=plain.RULES.metavar,
-        help=plain.RULES.help,
-        show_default=False,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.RULES),
 ]
 LeaseNamespace = Annotated[
     str,
-    typer.Option(
-        *plain.LEASE_NAMESPACE.names,
-        metavar=plain.LEASE_NAMESPACE.metavar,
-        help=plain.LEASE_NAMESPACE.help,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.LEASE_NAMESPACE, show_default=True),
 ]
 HealthPort = Annotated[
     int,
-    typer.Option(
-        *plain.HEALTH_PORT.names,
-        metavar=plain.HEALTH_PORT.metavar,
-        help=plain.HEALTH_PORT.help,
-        min=0,
-        max=65535,
-        rich_help_panel=CLUSTER,
-    ),
+    _told(plain.HEALTH_PORT, show_default=True),
 ]
 LintNamespace = Annotated[
     str | None,
@@ -346,13 +322,7 @@ ProcessId = Annotated[
 ]
 RecordTo = Annotated[
     str | None,
-    typer.Option(
-        *plain.RECORD_TO.names,
-        metavar=plain.RECORD_TO.metavar,
-        help=plain.RECORD_TO.help,
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    _told(plain.RECORD_TO, OUTPUT),
 ]
 RecordingFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A recording.", show_default=False)
