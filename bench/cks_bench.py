@@ -13,7 +13,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -126,8 +126,7 @@ def _measure_kept(cluster: Cluster, names: Sequence[str], before: str, after: st
     def run(name: str) -> None:
         cluster.api("POST", path, pod(f"on-{name}", nodeName=name))
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(run, names))
+    _for_each(names, run)
     began_s = time.monotonic()
     _give(cluster, names, after)
     closed_s = _all_reserved(cluster, "control-plane", began_s)
@@ -150,8 +149,12 @@ def _give(cluster: Cluster, names: Sequence[str], owner: str) -> None:
         path, kind = f"/api/v1/nodes/{name}", "application/merge-patch+json"
         cluster.api("PATCH", path, body, content_type=kind)
 
+    _for_each(names, ask)
+
+
+def _for_each(names: Sequence[str], do: Callable[[str], None]) -> None:
     with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(ask, names))
+        list(pool.map(do, names))
 
 
 def _all_reserved(cluster: Cluster, owner: str, began_s: float) -> float:

@@ -63,6 +63,23 @@ _NODE: Final = msgspec.json.Decoder(Node)
 _NAMED: Final = msgspec.json.Decoder(NamedObject)
 
 
+class _Known:
+    """What is known of one node, from its first version to its end."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        """Its newest version."""
+        self.closed_at_s = 0.0
+        """When it was closed to users' pods, at the latest."""
+        self.found: tuple[Node, list[str]] | None = None
+        """In which version it was looked at, and the pods that keep it."""
+        self.hold = Hold()
+        self.said: Reason | None = None
+        """What the latest Event about a write gave as the reason."""
+        self.reason: str | None = None
+        """Why it is not whose it should be, "" if it is; None: it is not part of the life-cycle."""
+
+
 class Nodes:
     """One term of a controller: ``run`` it while we lead."""
 
@@ -87,19 +104,11 @@ class Nodes:
         self._reports = WriteQueue(note=_note)
         self._queue = WorkQueue()
         self._looks = WorkQueue()
-        self._found: dict[str, tuple[Node, list[str]]] = {}
-        """Of nodes that were looked at: in which version, and the pods that keep them."""
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, _Known] = {}
         self._listed: set[str] | None = None
-        self._holds: dict[str, Hold] = {}
         self._kept: set[str] = set()
         """Pending nodes of which it was said that pods keep them."""
-        self._closed_at_s: dict[str, float] = {}
-        """When each node was closed to users' pods, at the latest."""
         self._guests = Guests(client, rules, clock)
-        self._said: dict[str, Reason | None] = {}
-        self.reasons: dict[str, str] = {}
-        """Of each node of the life-cycle why it is not whose it should be, "" if it is."""
         self.writes: Counter[str] = Counter()
         """Of nodes, by how they ended."""
         self.reflector = Reflector(
@@ -111,6 +120,11 @@ class Nodes:
             pace=Pace(absent_poll_s=None),
             kind="Node",
         )
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Of each node of the life-cycle why it is not whose it should be, "" if it is."""
+        return {name: one.reason for name, one in self._nodes.items() if one.reason is not None}
 
     async def run(self) -> None:
         """Keep the nodes until cancelled."""
@@ -160,31 +174,26 @@ class Nodes:
         name = node.metadata.name
         if self._listed is not None:
             self._listed.add(name)
-        self._know(node)
+        is_new = name not in self._nodes
+        known = self._nodes.setdefault(name, _Known(node))
+        if is_new or reservations.is_open(known.node, self._rules):
+            known.closed_at_s = self._clock.monotonic_s()
+        known.node = node
         self._queue.put(name)
-
-    def _know(self, node: Node) -> None:
-        """Take note of a version of a node, and of when it was closed."""
-        name = node.metadata.name
-        before = self._nodes.get(name)
-        if before is None or reservations.is_open(before, self._rules):
-            self._closed_at_s[name] = self._clock.monotonic_s()
-        self._nodes[name] = node
 
     def _lose(self, name: str) -> None:
         self._queue.forget(name)
         self._kept.discard(name)
-        state = (self._nodes, self._found, self._holds, self._said, self.reasons)
-        for known in (*state, self._closed_at_s):
-            known.pop(name, None)
+        self._nodes.pop(name, None)
 
     # What is done about a node
 
     async def _work(self) -> None:
         while True:
             name = await self._queue.take()
+            known = self._nodes.get(name)
             try:
-                wait_s = await self._settle(name)
+                wait_s = await self._settle(known) if known is not None else None
             except Exception as error:  # a defect of ours costs this node its turn
                 _note("nodes", name, error)
                 wait_s = _AGAIN_S
@@ -197,12 +206,12 @@ class Nodes:
         """Look for pods on nodes that wait for that; those that have to be closed never wait."""
         while True:
             name = await self._looks.take()
-            node = self._nodes.get(name)
+            known = self._nodes.get(name)
             try:
-                guests = await self._guests.of(node) if node is not None else []
-                if node is not None and self._nodes.get(name) is node:
-                    self._found[name] = node, guests
-                self._queue.put(name)
+                if known is not None:
+                    node = known.node
+                    known.found = node, await self._guests.of(node)
+                    self._queue.put(name)
             except (ApiError, *UNREADABLE) as error:
                 log.warning("a node's pods are not known", node=name, problem=str(error))
                 self._queue.put_later(name, _AGAIN_S)
@@ -212,18 +221,16 @@ class Nodes:
             finally:
                 self._looks.done(name)
 
-    async def _settle(self, name: str) -> float | None:
+    async def _settle(self, known: _Known) -> float | None:
         """Bring a node nearer to what it should be; return when to look again, in seconds."""
-        node = self._nodes.get(name)
-        if node is None:
-            return None
-        now_s = self._clock.monotonic_s()
-        hold = self._holds.setdefault(name, Hold())
+        node, hold, now_s = known.node, known.hold, self._clock.monotonic_s()
         hold.saw(_asked(node, self._rules), now_s)
-        verdict = self._judge(node, hold, now_s)
+        verdict = self._judge(known, now_s)
         if verdict is None:
             return None
-        self._note_reason(name, verdict.reason)
+        known.reason = verdict.reason or ""
+        if verdict.reason is not Reason.PENDING:
+            self._kept.discard(node.metadata.name)
         patch = reservations.amended(node, verdict, self._rules)
         if patch is not None:
             is_of_it = reservations.is_of_reservation(node, patch, self._rules)
@@ -231,29 +238,29 @@ class Nodes:
             wait_s = _steadied(hold, what, now_s)
             if wait_s is None:
                 is_news = not hold.is_too_often(what, now_s)
-                wait_s = await self._write(node, verdict, patch, is_news=is_news)
+                wait_s = await self._write(known, verdict, patch, is_news=is_news)
                 if wait_s is None:
                     hold.wrote(what, self._clock.monotonic_s())
             if wait_s is not None:
                 return wait_s
-        return self._next_look_s(name, verdict, hold, now_s)
+        return self._next_look_s(known, verdict, now_s)
 
-    def _next_look_s(self, name: str, verdict: Verdict, hold: Hold, now_s: float) -> float | None:
+    def _next_look_s(self, known: _Known, verdict: Verdict, now_s: float) -> float | None:
         """Return when to look at a node again of which nothing new is heard, in seconds."""
-        if now_s < hold.until_s:
-            return hold.until_s - now_s
+        if now_s < known.hold.until_s:
+            return known.hold.until_s - now_s
         if verdict.reason is not Reason.PENDING:
             return None
-        if name in self._kept:
+        if known.node.metadata.name in self._kept:
             return max(_LOOK_S, len(self._kept) / _LOOKS_PER_S)
-        return max(_SOON_S, self._closed_at_s.get(name, now_s) + _CLOSED_S - now_s)
+        return max(_SOON_S, known.closed_at_s + _CLOSED_S - now_s)
 
-    def _judge(self, node: Node, hold: Hold, now_s: float) -> Verdict | None:
+    def _judge(self, known: _Known, now_s: float) -> Verdict | None:
         """Return the verdict; None: it is not part of the life-cycle, or is looked at first."""
-        name = node.metadata.name
+        node, hold, name = known.node, known.hold, known.node.metadata.name
         verdict = reservations.judge(node, self._rules)
         if verdict is None:
-            self.reasons.pop(name, None)
+            known.reason = None
             return None
         if now_s < hold.until_s:
             is_asked = self._rules.desired_label in node.labels
@@ -261,9 +268,9 @@ class Nodes:
         if verdict.reason is not Reason.PENDING:
             return verdict
         is_open = reservations.is_open(node, self._rules)
-        if is_open or now_s < self._closed_at_s[name] + _CLOSED_S:
+        if is_open or now_s < known.closed_at_s + _CLOSED_S:
             return verdict
-        looked_at, guests = self._found.pop(name, (None, []))
+        (looked_at, guests), known.found = known.found or (None, []), None
         if looked_at is not node:
             self._looks.put(name)
             return None
@@ -275,16 +282,11 @@ class Nodes:
             self._say(node, Reason.PENDING, f"{verdict.words}: {guests[0]}{more}")
         return verdict
 
-    def _note_reason(self, name: str, reason: Reason | None) -> None:
-        self.reasons[name] = reason or ""
-        if reason is not Reason.PENDING:
-            self._kept.discard(name)
-
     async def _write(
-        self, node: Node, verdict: Verdict, patch: dict[str, Any], *, is_news: bool
+        self, known: _Known, verdict: Verdict, patch: dict[str, Any], *, is_news: bool
     ) -> float | None:
         """Write; return when to judge the node again if it was not written, in seconds."""
-        name = node.metadata.name
+        node, name = known.node, known.node.metadata.name
         path = resource_path("", "v1", "nodes", name=name)
         outcome = await self._writer.write(partial(self._writer.patch, path, patch, "merge"), _RULE)
         self.writes[outcome.end.name] += 1
@@ -292,7 +294,7 @@ class Nodes:
             case End.DONE:
                 log.info("node written", node=name, reserved=verdict.reserved, why=verdict.told)
                 if is_news:
-                    self._tell(node, verdict, patch)
+                    self._tell(known, node, verdict, patch)
             case End.CHANGED:  # another version of it comes, unless it has come already
                 return _LOOK_S
             case End.REFUSED | End.GIVEN_UP:
@@ -302,11 +304,11 @@ class Nodes:
                 pass  # it is gone, or another replica leads
         return None
 
-    def _tell(self, node: Node, verdict: Verdict, patch: dict[str, Any]) -> None:
-        """Say what was written: a reason once for as long as it is the same."""
-        name, reason = node.metadata.name, verdict.reason
-        was_said = self._said.get(name) == reason and reason is not None
-        self._said[name] = reason
+    def _tell(self, known: _Known, node: Node, verdict: Verdict, patch: dict[str, Any]) -> None:
+        """Say what was written to this version: a reason once for as long as it is the same."""
+        reason = verdict.reason
+        was_said = known.said == reason and reason is not None
+        known.said = reason
         if not was_said and reason is not Reason.PENDING:  # which is said when pods keep it
             self._say(node, *_news(node, verdict, patch, self._rules))
 

@@ -17,6 +17,7 @@ from tools.testing import manifests, wait_for
 
 pytestmark = [pytest.mark.core, pytest.mark.real]
 GPU_NODE = {"cpu": "8", "nvidia.com/gpu": "8"}
+KEYS = {"state": STATE, "desired": DESIRED, "reserved": RESERVED}
 OUT_AND_BACK = ("debug", "onboard", "seatrial", "zap", "test", "production")
 _numbers = itertools.count()
 
@@ -31,9 +32,8 @@ class Fleet:
     def add(self, *, allocatable: dict | None = None, **labels: str | None) -> str:
         """Create a node; ``state`` and ``desired`` are labels of it, production and acme's."""
         asked = {"state": "production", "desired": "acme", **labels}
-        keys = {"state": STATE, "desired": DESIRED, "reserved": RESERVED}
         name = f"cks-node-{next(_numbers)}"
-        given = {keys[key]: value for key, value in asked.items() if value}
+        given = {KEYS[key]: value for key, value in asked.items() if value}
         self.cluster.create_nodes([name], allocatable=allocatable, labels=given)
         self.names.append(name)
         return name
@@ -43,8 +43,7 @@ class Fleet:
 
     def label(self, name: str, **labels: str | None) -> None:
         """Change labels of a node as the platform."""
-        keys = {"state": STATE, "desired": DESIRED, "reserved": RESERVED}
-        body = {"metadata": {"labels": {keys[key]: value for key, value in labels.items()}}}
+        body = {"metadata": {"labels": {KEYS[key]: value for key, value in labels.items()}}}
         self.patch(name, body)
 
     def patch(self, name: str, body: dict, query: str = "") -> dict:
