@@ -71,6 +71,7 @@ def test_the_schema_knows_every_field_of_the_configuration_that_may_change():
             yield from (f"{name}.{one}" for one in inner) if inner else [name]
 
     sections = {
+        "nodeLifeCycle": config._LIFE_CYCLE,
         "leaderElection": config._ELECTION,
         "recorder": config._RECORDER,
         "guard": config._GUARD,

@@ -132,7 +132,12 @@ def test_the_readme_is_short():
 
 def test_every_field_of_the_configuration_has_its_row():
     documented = rows("operators/configure.md")
-    sections = {"leaderElection": "_ELECTION", "recorder": "_RECORDER", "guard": "_GUARD"}
+    sections = {
+        "nodeLifeCycle": "_LIFE_CYCLE",
+        "leaderElection": "_ELECTION",
+        "recorder": "_RECORDER",
+        "guard": "_GUARD",
+    }
     fields = set(config._TOP) - set(sections)
     for section, table in sections.items():
         fields |= {f"{section}.{name}" for name in getattr(config, table)}

@@ -273,6 +273,12 @@ def test_values_that_an_older_chart_has_left_are_enough(helm):
         assert by_name(helm.render(values=values)).keys() == by_name(helm.render()).keys()
 
 
+def test_where_another_keeps_the_rules_neither_component_is_there(helm):
+    on = {"enabled": True}
+    values = {"cks": {"policies": on, "nodes": on, "rules": {"mode": "observe"}}}
+    assert by_name(helm.render(values=values)).keys() == by_name(helm.render()).keys()
+
+
 def test_other_rules_make_new_pods_of_who_keeps_nodes(helm):
     seen = set()
     for organizations in (["acme"], ["acme", "zeta"]):

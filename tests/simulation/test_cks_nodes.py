@@ -15,8 +15,9 @@ from quorate.cks import reservations
 from quorate.cks.hold import QUIET_S
 from quorate.cks.nodes import Nodes
 from quorate.cks.reservations import INSTANCE_TYPE, TYPE, Node, hashed, judge
-from quorate.cks.rules import CONTROL_PLANE, Rules
-from quorate.cks.states import PRODUCTION, TRIAGE
+from quorate.cks.rules import Rules
+from quorate.cks.states import TRIAGE
+from quorate.core.model.life_cycle import CONTROL_PLANE, PRODUCTION
 from quorate.shell.process.clock import SteadyClock
 from quorate.simulate.cluster.network import Connection, Link
 from quorate.simulate.cluster.world import World
@@ -28,10 +29,9 @@ from tests.property.seeds import first, kept, times
 RULES = Rules(organizations=("acme", "zeta"))
 STATE, RESERVED, DESIRED = RULES.state_label, RULES.reserved_label, RULES.desired_label
 NAMESPACES = {"of-acme": "acme", "of-zeta": "zeta", "system": CONTROL_PLANE, "nobodys": None}
-NODES = ("n0", "n1", "n2")
+NODES = "n0", "n1", "n2"
 FAULTS_S, CALM_S = 60.0, 3 * QUIET_S
-BIND_LAG_S = 1.5
-"""Schedulers bind by what they knew so long ago, at most."""
+BIND_LAG_S = 1.5  # schedulers bind by what they knew so long ago, at most
 SEEDS = times(200)
 
 

@@ -164,6 +164,7 @@ ONLY_IF = {
 }
 """Kinds of objects that are there only if a value says so."""
 
+_ENFORCES = 'ne (((.Values.cks).rules).mode) "observe"'
 _MUTATES = (
     f'semverCompare ">={MUTATING_SINCE[0]}.{MUTATING_SINCE[1]}-0" .Capabilities.KubeVersion.Version'
 )
@@ -172,9 +173,9 @@ PARTS_ONLY_IF = {
     "guard": ".Values.guard.enabled",
     "networkpolicy": ".Values.networkPolicy.enabled",
     # Values that an older chart has left (helm upgrade --reuse-values) have none of these.
-    POLICIES: "((.Values.cks).policies).enabled",
-    NODES: "((.Values.cks).nodes).enabled",
-    MUTATIONS: f"and ((.Values.cks).policies).enabled ({_MUTATES})",
+    POLICIES: f"and ((.Values.cks).policies).enabled ({_ENFORCES})",
+    NODES: f"and ((.Values.cks).nodes).enabled ({_ENFORCES})",
+    MUTATIONS: f"and ((.Values.cks).policies).enabled ({_ENFORCES}) ({_MUTATES})",
 }
 """Parts of the manifests, whole, that are there only if a value says so."""
 

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 
 from quorate.cks.reservations import Node
-from quorate.cks.rules import CONTROL_PLANE, Rules
+from quorate.cks.rules import Rules
+from quorate.core.model.life_cycle import CONTROL_PLANE
 from quorate.shell.kube.client import KubeClient
 from quorate.shell.kube.objects import AnyObject, Metadata
 from quorate.shell.kube.paths import resource_path

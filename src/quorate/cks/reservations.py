@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quorate.cks.rules import CONTROL_PLANE, Rules
-from quorate.cks.states import PRODUCTION, STEPS, TRIAGE
+from quorate.cks.rules import Rules
+from quorate.cks.states import STEPS, TRIAGE
+from quorate.core.model.life_cycle import CONTROL_PLANE, PRODUCTION
 from quorate.shell.kube.objects import NamedMetadata
 
 REASON: Final = "rules.quorate.dev/reason"

@@ -14,12 +14,16 @@ from pathlib import Path
 import msgspec
 
 from quorate.cks.states import STEPS
+from quorate.core.model.life_cycle import CONTROL_PLANE, LifeCycleLabels
 from quorate.shell.configuration.yaml_fields import (
     DNS_NAME,
+    LABEL_NAME,
     BadValueError,
     Field,
     Reader,
+    choice,
     constant,
+    label_key,
     matching,
     read_text,
     text,
@@ -28,8 +32,9 @@ from quorate.shell.configuration.yaml_fields import (
 
 API_VERSION = "quorate.dev/v1alpha1"
 KIND = "WorkloadRules"
-CONTROL_PLANE = "control-plane"
-"""What the label of an organization says on namespaces and nodes of the control plane."""
+OBSERVE = "observe"
+"""The mode of clusters whose rules another keeps: nothing of ours is installed there."""
+_LABELS = LifeCycleLabels()
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +47,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     domains: tuple[str, ...] = ("coreweave.cloud", "coreweave.com")
     """Labels in these domains and below are the platform's."""
     organization_label: str = "ns.coreweave.cloud/org"
-    reserved_label: str = "node.coreweave.cloud/reserved"
+    reserved_label: str = _LABELS.reserved
     """Also the key of the taint that keeps others off a node."""
-    desired_label: str = "node.coreweave.cloud/reserved-desired"
-    state_label: str = "node.coreweave.cloud/state"
+    desired_label: str = _LABELS.desired
+    state_label: str = _LABELS.state
     class_label: str = "node.coreweave.cloud/class"
     """Of nodes: ``gpu`` or ``cpu``. Where it is missing, a node with GPUs is a GPU node."""
     cpu_taint: str = "is_cpu_compute"
@@ -59,7 +64,10 @@ def load(path: Path) -> Rules:
 
 
 def parse(document: str, source: str) -> Rules:
-    """Read the text of a file of rules; ``source`` names it in errors. Raises ConfigError."""
+    """Read the text of a file of rules; ``source`` names it in errors. Raises ConfigError.
+
+    Who reads them is to enforce them, so a file that only observes is an error too.
+    """
     reader = Reader(source)
     values = reader.read(reader.compose(document, hint=_HEAD_HINT), FIELDS)
     rules = Rules(**{"organizations": ()} | {key: values[key] for key in values.keys() & _NAMES})
@@ -71,6 +79,13 @@ def parse(document: str, source: str) -> Rules:
             f"two of {', '.join(keys)} are the same",
             "Give each a name of its own.",
         )
+    reader.expect(
+        values.get("mode") != OBSERVE,
+        ("mode",),
+        "observe: another keeps these rules in this cluster, so nothing is installed for them",
+        "quorate explains by the labels of nodes as it is. Where it is to keep the rules, write"
+        " enforce.",
+    )
     reader.raise_problems()
     return rules
 
@@ -85,18 +100,11 @@ def _organization(value: str) -> str:
 
 
 # No value of any of these can end a text of CEL, or of YAML.
-_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _ID = matching(
-    re.compile(_NAME),
+    re.compile(LABEL_NAME),
     63,
     "is no value of a label",
     "Use letters, digits, '-', '_' and '.', at most 63.",
-)
-_KEY = matching(
-    re.compile(rf"({DNS_NAME.pattern}/)?{_NAME}"),
-    253,
-    "is no key of a label",
-    "Write one such as example.com/reserved.",
 )
 _DOMAIN = matching(DNS_NAME, 253, "is no domain", "Write one such as example.com.")
 _PREFIX = matching(
@@ -110,17 +118,18 @@ _HEAD_HINT = f"Start it with:\napiVersion: {API_VERSION}\nkind: {KIND}"
 FIELDS = {
     "apiVersion": Field("api_version", constant(API_VERSION), required=API_VERSION),
     "kind": Field("kind", constant(KIND), required=KIND),
+    "mode": Field("mode", choice({one: one for one in ("enforce", OBSERVE)})),
     "organizations": Field("organizations", texts(_organization), required="[my-organization]"),
     "groupPrefix": Field("group_prefix", text(_PREFIX)),
     "domains": Field("domains", texts(_DOMAIN)),
-    "organizationLabel": Field("organization_label", text(_KEY)),
-    "reservedLabel": Field("reserved_label", text(_KEY)),
-    "desiredLabel": Field("desired_label", text(_KEY)),
-    "stateLabel": Field("state_label", text(_KEY)),
-    "classLabel": Field("class_label", text(_KEY)),
-    "cpuTaint": Field("cpu_taint", text(_KEY)),
-    "gpuTaint": Field("gpu_taint", text(_KEY)),
-    "gpuResources": Field("gpu_resources", texts(_KEY)),
+    "organizationLabel": Field("organization_label", text(label_key)),
+    "reservedLabel": Field("reserved_label", text(label_key)),
+    "desiredLabel": Field("desired_label", text(label_key)),
+    "stateLabel": Field("state_label", text(label_key)),
+    "classLabel": Field("class_label", text(label_key)),
+    "cpuTaint": Field("cpu_taint", text(label_key)),
+    "gpuTaint": Field("gpu_taint", text(label_key)),
+    "gpuResources": Field("gpu_resources", texts(label_key)),
 }
 _NAMES = set(Rules.__struct_fields__)
 _DIFFERENT = (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-PRODUCTION: Final = "production"
+from quorate.core.model.life_cycle import PRODUCTION
+
 TRIAGE: Final = "triage"
 
 STEPS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -16,6 +16,7 @@ from tools.objects import pod
 from tools.testing import manifests, wait_for
 
 pytestmark = [pytest.mark.core, pytest.mark.real]
+LEAVING = "qos.coreweave.cloud/pending-preemption"
 GPU_NODE = {"cpu": "8", "nvidia.com/gpu": "8"}
 KEYS = {"state": STATE, "desired": DESIRED, "reserved": RESERVED}
 OUT_AND_BACK = ("debug", "onboard", "seatrial", "zap", "test", "production")
@@ -263,6 +264,57 @@ def test_two_organizations_and_a_node_that_leaves_production_and_comes_back(
     assert set(of_zeta.where().values()) == {third, other}
     assert of_acme.where() == {"a": at}, "who was there stayed"
     asks_for_what_it_was_granted(keeper)
+
+
+def test_a_gang_that_waits_is_told_which_nodes_are_not_open_to_it_and_why(
+    cluster, fleet, tenants, quorate
+):
+    world, four_cpus = World(cluster, quorate, tenants.name()), {"cpu": "4"}
+    cluster.kubectl("label", "namespace", world.namespace, f"{ORG}=acme")
+
+    def starts(*pods: dict) -> None:
+        for one in pods:
+            tenants.jane.kubectl("-n", world.namespace, "create", "-f", "-", manifest=one)
+
+    pending = fleet.add(allocatable=four_cpus)
+    fleet.wait_kept(pending, "acme")
+    starts(pod("holder", scheduler="quorate", requests=four_cpus))
+    world.wait_bound(1)
+    fleet.label(pending, desired="zeta")
+    fleet.wait_kept(pending, "control-plane", "Pending")
+    leaving, in_triage, of_zeta, is_open = (
+        fleet.add(allocatable=four_cpus),
+        fleet.add(allocatable=four_cpus, state="triage"),
+        fleet.add(allocatable=four_cpus, desired="zeta"),
+        fleet.add(allocatable=four_cpus),
+    )
+    for name, reserved in ((leaving, "acme"), (in_triage, "triage"), (of_zeta, "zeta")):
+        fleet.wait_kept(name, reserved)
+    fleet.wait_kept(is_open, "acme")
+    fleet.patch(leaving, {"metadata": {"labels": {LEAVING: "true"}}})
+    world.cordon(leaving)
+
+    starts(*world.gang("train", 2, requests=four_cpus))
+    told = (
+        ("about to leave", leaving),
+        ("in triage", in_triage),
+        ("pending for zeta", pending),
+        ("reserved for zeta", of_zeta),
+    )
+    words = ", ".join(f"1 node {why}" for why, _ in told)
+    world.wait_condition(f"not open to it: {words}")
+    said = world.why("train")
+    assert (said["reason"], said["blockers"][0]["fit"]) == ("NotEnoughRoom", 1)
+    seen = [(one["why"], *one["some"]) for one in said["blockers"][0]["closed"]]
+    assert seen == [*told]
+    assert "uncordon" not in said["hint"]
+    text = world.quorate_cli("why", "train", "-n", world.namespace).stdout
+    lines = [f"not open to it, {why}: {name}\n" for why, name in told]
+    assert [line for line in lines if line not in text] == []
+    table = world.quorate_cli("nodes", "-l", STATE).stdout
+    rows = {line.split()[0]: line for line in table.splitlines() if line.startswith("cks-node-")}
+    phases = {**dict((name, why) for why, name in told), in_triage: "triage", of_zeta: "zeta"}
+    assert [name for name, phase in phases.items() if phase not in rows[name]] == []
 
 
 def asks_for_what_it_was_granted(keeper: Keeper) -> None:

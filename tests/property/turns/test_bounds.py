@@ -230,6 +230,8 @@ TESTED = {
     "NAME_CHARS_MAX": IN_WORLDS,
     "TERM_CHARS_MAX": IN_WORLDS,
     "LISTED_MAX": CAPACITY + "test_three_holders_are_named_and_the_others_counted",
+    "CLOSED_KINDS_MAX": CORE + "words/test_closed_nodes.py::"
+    "test_of_many_reasons_those_with_the_most_nodes_are_told_and_the_others_counted",
     "HOLDERS_PODS_MAX": CAPACITY + "test_of_many_pods_those_on_the_fullest_nodes_are_looked_at",
     "PODS_RENEWED_PER_S": TELLING + "test_words_are_renewed_one_gang_after_the_other_at_a_pace",
     "SUM_PLACES_MAX": CORE + "gangs/test_min_resources.py::"

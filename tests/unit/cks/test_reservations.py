@@ -17,8 +17,9 @@ from quorate.cks.reservations import (
     judge,
     unsteady,
 )
-from quorate.cks.rules import CONTROL_PLANE, Rules
+from quorate.cks.rules import Rules
 from quorate.cks.states import PRODUCTION, STEPS, TRIAGE, diagram
+from quorate.core.model.life_cycle import CONTROL_PLANE
 from tests.paths import ROOT
 
 RULES = Rules(organizations=("acme", "zeta"))

@@ -56,7 +56,17 @@ def test_every_field_is_read():
         gpu_taint="gpus",
         gpu_resources=("amd.com/gpu",),
     )
-    assert len(FIELDS) == len(Rules.__struct_fields__) + len(("apiVersion", "kind"))
+    assert len(FIELDS) == len(Rules.__struct_fields__) + len(("apiVersion", "kind", "mode"))
+
+
+def test_rules_that_another_keeps_are_not_installed_and_the_mode_is_told_by_its_line():
+    assert parse(LEAST + "mode: enforce\n", "f") == Rules(organizations=("acme",))
+    assert problem_of(LEAST + "mode: observe\n") == (
+        "rules.yaml:4: mode: observe: another keeps these rules in this cluster, so nothing is "
+        "installed for them. quorate explains by the labels of nodes as it is. Where it is to keep "
+        "the rules, write enforce."
+    )
+    assert "enforce" in problem_of(LEAST + "mode: watch\n")
 
 
 @pytest.mark.parametrize(

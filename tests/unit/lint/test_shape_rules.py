@@ -52,6 +52,15 @@ def test_a_pod_that_fits_and_a_gang_that_fits():
     assert rules(on_shape(group(4), job(4, requests={"cpu": "4"}))) == set()
 
 
+def test_nodes_of_the_shape_that_are_out_of_production_are_named_as_such():
+    label, taint = "node.coreweave.cloud/state", {"key": "node.coreweave.cloud/reserved"}
+    nodes = [
+        node("n1", labels={label: "triage"}, taints=[{**taint, "effect": "NoSchedule"}], gpu="4")
+    ]
+    found = one(on_shape(group(2), job(2, requests={GPU: "4"}), nodes=nodes), "no-node-fits")
+    assert found.message.endswith("not open to it: 1 node in triage")
+
+
 def test_a_pod_larger_than_any_node_names_the_resource_and_the_nearest_node():
     report = on_shape(group(2), job(2, requests={GPU: "8"}))
     found = one(report, "no-node-fits")

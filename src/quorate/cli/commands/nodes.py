@@ -21,7 +21,8 @@ def nodes(access: Access, selector: str, form: str) -> int:
         return output.error(str(error))
 
     def show(result: SurveyResult) -> int:
-        found = usages(result.scheduler.cluster, wanted)
+        labels = result.scheduler.policy.life_cycle
+        found = usages(result.scheduler.cluster, wanted, labels)
         if form in ("json", "yaml"):
             output.print_data(usage_list(found), form)
         elif found:

@@ -15,9 +15,12 @@ from rich.text import Text
 
 from quorate.cli.show import output
 from quorate.cli.show.node_usage import CORDONED, NOT_READY, READY, Amount, NodeUsage, Totals
+from quorate.core.model.life_cycle import NodeLife
 from quorate.core.words.counting import counted
 
 _COLUMNS = ("NODE", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "PODS")
+_LIFE_COLUMNS = ("LIFE-CYCLE", "RESERVED")
+"""They are there if a node has a life-cycle."""
 _WIDE_COLUMNS = ("ZONE", "TAINTS")
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _OTHER, _FREE, _UNREACHABLE, _MORE = "#", "·", "x", "…"
@@ -34,7 +37,8 @@ def print_map(found: Sequence[NodeUsage], *, wide: bool) -> None:
     held: Counter[str] = sum((one.holders for one in found), Counter())
     letters = dict(zip((name for name, _ in held.most_common()), _LETTERS, strict=False))
     output.print_lines([Text(line) for line in _sums(Totals.of(found))])
-    columns = _COLUMNS + (_WIDE_COLUMNS if wide else ())
+    lives = any(one.life != NodeLife() for one in found)
+    columns = _COLUMNS + (_LIFE_COLUMNS if lives else ()) + (_WIDE_COLUMNS if wide else ())
     output.Table(columns).show(
         [[cells[name] for name in columns] for cells in (_cells(one, letters) for one in found)]
     )
@@ -74,9 +78,16 @@ def _cells(one: NodeUsage, letters: dict[str, str]) -> dict[str, Text]:
         "CPU": Text(_share(of.get("cpu"), 1000, "")),
         "MEMORY": Text(_share(of.get("memory"), _GIB, "Gi")),
         "PODS": Text(str(pods.total - pods.free)),
+        "LIFE-CYCLE": Text(_phase(one.life), style="yellow" if one.life.closed else ""),
+        "RESERVED": Text(one.life.reserved or "-"),
         "ZONE": Text(zone),
         "TAINTS": Text(taints),
     }
+
+
+def _phase(life: NodeLife) -> str:
+    """Return the state, or what is about to become of a node in production."""
+    return life.closed.removeprefix("in ") or life.state or "-"
 
 
 def _share(amount: Amount | None, unit: int, suffix: str) -> str:

@@ -15,6 +15,7 @@ from quorate.cli.show.gang_data import API_VERSION
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.model import Node
+from quorate.core.model.life_cycle import CONTROL_PLANE, LifeCycleLabels, NodeLife
 from quorate.core.model.quantity import counts_gpus, gpus_in
 from quorate.core.model.selectors import Requirement
 
@@ -38,25 +39,36 @@ class NodeUsage(NamedTuple):
     gpus: Amount
     holders: Counter[str]
     node: Node
+    life: NodeLife
+    is_closed: bool
+    """Whether its labels and a taint keep users' pods away: only the control plane's may come."""
 
     @property
     def takes_pods(self) -> bool:
-        """Whether new pods may be placed on it, as far as cordon and readiness go."""
-        return self.state == READY
+        """Whether new pods may be placed on it, as far as cordon, readiness and life-cycle go."""
+        return self.state == READY and not self.is_closed
 
 
-def usages(cluster: Cluster, wanted: Sequence[Requirement]) -> list[NodeUsage]:
-    """Return the nodes whose labels satisfy all requirements: those with GPUs first, by name."""
-    found = list(_usages(cluster, wanted))
+def usages(
+    cluster: Cluster, wanted: Sequence[Requirement], labels: LifeCycleLabels
+) -> list[NodeUsage]:
+    """Return the nodes whose labels satisfy all requirements: those with GPUs first, by name.
+
+    ``labels`` are those of the life-cycle.
+    """
+    found = list(_usages(cluster, wanted, labels))
     return sorted(found, key=lambda one: (not one.gpus.total, one.name))
 
 
-def _usages(cluster: Cluster, wanted: Sequence[Requirement]) -> Iterator[NodeUsage]:
+def _usages(
+    cluster: Cluster, wanted: Sequence[Requirement], labels: LifeCycleLabels
+) -> Iterator[NodeUsage]:
     snapshot = cluster.snapshot()
     columns = {name: column for name, column in cluster.resources.columns.items() if name}
     for name, row in cluster.nodes.rows.items():
         node = snapshot.node(row)
-        if not all(one.holds(dict(node.labels)) for one in wanted):
+        borne = dict(node.labels)
+        if not all(one.holds(borne) for one in wanted):
             continue
         listed = dict(node.allocatable)
         resources = {
@@ -67,7 +79,10 @@ def _usages(cluster: Cluster, wanted: Sequence[Requirement]) -> Iterator[NodeUsa
         of_gpus = [amount for resource, amount in resources.items() if counts_gpus(resource)]
         gpus = Amount(sum(one.total for one in of_gpus), sum(one.free for one in of_gpus))
         holders = _holders(cluster.pods_on(name)) if gpus.total else Counter[str]()
-        yield NodeUsage(name, _state(node), resources, gpus, holders, node)
+        life = labels.of(borne, cordoned=node.unschedulable)
+        is_closed = bool(life.closed) or life.reserved == CONTROL_PLANE
+        is_closed &= any(one.key == labels.reserved for one in node.taints)
+        yield NodeUsage(name, _state(node), resources, gpus, holders, node, life, is_closed)
 
 
 def _state(node: Node) -> str:
@@ -153,6 +168,7 @@ def _usage_object(one: NodeUsage) -> dict[str, Any]:
         "kind": "NodeUsage",
         "metadata": {"name": one.name, "labels": dict(one.node.labels)},
         "state": one.state,
+        "lifeCycle": _life(one.life),
         "taints": [
             {"key": taint.key, "value": taint.value, "effect": taint.effect}
             for taint in one.node.taints
@@ -163,4 +179,15 @@ def _usage_object(one: NodeUsage) -> dict[str, Any]:
             for name, amount in one.resources.items()
         ],
         "holders": [{"name": name, "gpus": gpus} for name, gpus in one.holders.most_common()],
+    }
+
+
+def _life(life: NodeLife) -> dict[str, Any] | None:
+    if life == NodeLife():
+        return None
+    return {
+        "state": life.state,
+        "reserved": life.reserved,
+        "desired": life.desired,
+        "leaving": life.is_leaving,
     }

@@ -9,7 +9,7 @@ from rich.text import Text
 from quorate.cli.asking.told import Line
 from quorate.cli.show.survey_result import STYLES, SurveyResult, age, state_of
 from quorate.core.model import GangKey
-from quorate.core.model.reasons import Explanation, GangState, Reason
+from quorate.core.model.reasons import Blocker, Explanation, GangState, Reason
 from quorate.shell.apis import api_words
 
 _PODS_MAX = 20
@@ -53,20 +53,33 @@ def _facts(explanation: Explanation, line: Line) -> Iterator[str]:
         yield f"  place     {place} of {len(line.places)} in line{where}"
     for blocker in explanation.blockers:
         yield f"  pods like {blocker.pod}: {blocker.fit} of {blocker.pods} fit now"
-        for rule in blocker.ruled_out:
-            yield f"    {rule.nodes:>6} {'node: ' if rule.nodes == 1 else 'nodes:'} {rule.message}"
-        if blocker.own_rule:
-            yield f"    {blocker.own_rule}"
-        if blocker.nearest_miss and blocker.nearest_miss not in explanation.hint:
-            yield f"    nearest miss: {blocker.nearest_miss}"
-        if blocker.hint and blocker.hint not in explanation.hint:
-            yield f"    hint: {blocker.hint}"
+        yield from _in_the_way(blocker, explanation.hint)
     if explanation.held:
         yield f"  held      {explanation.held}"
     for warning in explanation.warnings:
         yield f"  warning   {warning}"
     if explanation.hint:
         yield f"  hint      {explanation.hint}"
+
+
+def _in_the_way(blocker: Blocker, hint: str) -> Iterator[str]:
+    """Yield what keeps pods of one class from nodes; the gang's hint is told elsewhere."""
+    for rule in blocker.ruled_out:
+        yield _counted(rule.nodes, rule.message)
+    for closed in blocker.closed:
+        more = ", ..." if closed.nodes > len(closed.some) else ""
+        some = ", ".join(closed.some)
+        yield _counted(closed.nodes, f"not open to it, {closed.why}: {some}{more}")
+    if blocker.own_rule:
+        yield f"    {blocker.own_rule}"
+    if blocker.nearest_miss and blocker.nearest_miss not in hint:
+        yield f"    nearest miss: {blocker.nearest_miss}"
+    if blocker.hint and blocker.hint not in hint:
+        yield f"    hint: {blocker.hint}"
+
+
+def _counted(nodes: int, words: str) -> str:
+    return f"    {nodes:>6} {'node: ' if nodes == 1 else 'nodes:'} {words}"
 
 
 def _more_facts(explanation: Explanation, result: SurveyResult) -> Iterator[str]:

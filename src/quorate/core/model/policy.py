@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from quorate.core.model.life_cycle import LifeCycleLabels
 from quorate.core.model.profile import Profile
 
 DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
@@ -109,27 +110,19 @@ LOG_KEPT_MAX = 20_000
 
 SEARCHED_PODS_MAX = 400
 """Of gangs that need more pods only greedy orders are tried, and verified. Of others any order."""
-
 GREEDY_ORDERS_MAX = 24
 """Orders of its classes in which a gang is tried, each with both ways of packing."""
-
 GREEDY_FILLS_MAX = 96
 """Of a gang of so many classes one order is tried, of one with half as many two, and so on."""
-
 SEARCH_CHOSEN_MAX = 64
 """Where a gang has more pods than it needs: ways to choose those that it needs."""
-
 RESTART_FAILURES_MAX = 20
 """Dead ends after which the joint search begins anew with another heuristic; once all were tried,
 twice as many."""
-
 SEARCH_KINDS_AT_ONCE_MAX = 500
 """Kinds of nodes that the joint search weighs before it looks at the steps that are left."""
-
-
 ORDER_FAILURES_MAX = 150
 """Dead ends after which the pods of a placement are taken to have no order."""
-
 SEARCH_SIZES_MAX = 16
 """Sizes of pods, by resource, for which the joint search counts how many as large fit."""
 
@@ -325,7 +318,10 @@ NAME_CHARS_MAX = 60
 TERM_CHARS_MAX = 60
 """Characters of an expression that can never be met."""
 LISTED_MAX = 3
-"""Those who hold the room that a gang lacks, nodes to uncordon; the others are counted."""
+"""Those who hold the room that a gang lacks, nodes to uncordon; the others are counted. Likewise
+nodes that are closed to a pod."""
+CLOSED_KINDS_MAX = 6
+"""Reasons for which nodes are closed to a pod, by the labels of their life-cycle."""
 HOLDERS_PODS_MAX = 5_000
 """Pods looked at for that, on the fullest nodes: 5 ms, once for all who lack the same."""
 
@@ -391,8 +387,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     preemptions_per_plan_max: int = 20
     """So many pods are promised room in one decision at most; the next follows at once."""
     search_steps_max: int = 20_000
-    """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
-    looked at. So many take about 0.3 s."""
+    """Kinds of nodes looked at in a search for a joint placement: about 0.3 s."""
+    life_cycle: LifeCycleLabels = LifeCycleLabels()
 
     def timeout_s(self, asked_s: float | None) -> float:
         """Return the bound of one attempt: absent or 0 means the default, and at most the max."""

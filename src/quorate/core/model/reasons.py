@@ -164,6 +164,23 @@ def available(nodes: int, ruled_out: tuple[RuledOut, ...]) -> str:
     return f"0/{nodes} nodes are available{why}."
 
 
+class ClosedNodes(msgspec.Struct, frozen=True):
+    """``nodes`` nodes could hold such a pod, and do not take it for this reason; some of them.
+
+    ``for_others``: they work, and are for others; or the pod lacks what would let it in.
+    """
+
+    why: str
+    nodes: int
+    some: tuple[str, ...] = ()
+    for_others: bool = False
+
+    @property
+    def words(self) -> str:
+        """The nodes and the reason."""
+        return f"{self.nodes} {'node' if self.nodes == 1 else 'nodes'} {self.why}"
+
+
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """One class of pods that does not (wholly) fit: how many of ``pods`` fit, and why not more."""
 
@@ -176,6 +193,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """The node that comes closest, and what it lacks."""
     hint: str = ""
     """The object and the field that have to be made or fixed first."""
+    closed: tuple[ClosedNodes, ...] = ()
+    """Nodes that are out of production, about to be another's or gone, or reserved for others."""
     own_rule: str = ""
     """The rule among the gang's own members that keeps some out of nodes with room, and counts."""
 

@@ -17,9 +17,10 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy as bounds
+from quorate.core.model.life_cycle import LifeCycleLabels
 from quorate.core.model.policy import Policy
 from quorate.core.model.quantity import format_amount
-from quorate.core.model.reasons import Blocker, RuledOut, available
+from quorate.core.model.reasons import Blocker, ClosedNodes, RuledOut, available
 from quorate.core.model.steps import Steps, costs
 from quorate.core.place.gang import DoesNotFit, place_gang_within
 from quorate.core.place.greedy import Demand, Placement, largest_first
@@ -37,6 +38,7 @@ from quorate.core.words.counting import counted
 from quorate.core.words.fixes import doubtful, hint, impossible_field
 from quorate.core.words.member_rules import own_rule
 from quorate.core.words.remedies import (
+    closed_to,
     nearest_miss,
     nodes_to_uncordon,
     rule_remedy,
@@ -85,6 +87,11 @@ class Diagnosis:
         """The object or field that a person has to create or fix; "" if none is known."""
         about = self.claim_problem or self.impossible or next(iter(self.blockers), None)
         return about.hint if about is not None else ""
+
+    @property
+    def closed(self) -> tuple[ClosedNodes, ...]:
+        """The nodes that would hold pods, and are not open to them, of the first such class."""
+        return next((one.closed for one in self.blockers if one.closed), ())
 
     @property
     def room_words(self) -> tuple[str, str]:
@@ -168,7 +175,7 @@ def diagnose(
     classes = _to_look_at(demand, room)
     is_cut = len(classes) < len(demand.classes)
     found = None if is_cut else _placed(demand, room, policy)
-    after, fit, causes = room.copy(), 0, _Causes(members, room, cluster)
+    after, fit, causes = room.copy(), 0, _Causes(members, room, cluster, policy.life_cycle)
     for pod_class, count in classes:
         class_fit = int(pack(pod_class, count, after, policy.packing).sum())
         fit += class_fit
@@ -199,7 +206,7 @@ def diagnose(
     return replace(
         diagnosis,
         lack=None if is_single else lack_of(gang, members, demand, usable, room, holdings),
-        uncordon=tuple(nodes_to_uncordon(demand, room, policy.packing)),
+        uncordon=tuple(nodes_to_uncordon(demand, room, policy)),
         to_free=to_free(first, room, usable[first]),
     )
 
@@ -209,6 +216,7 @@ class _Causes:
 
     __slots__ = (
         "_cluster",
+        "_labels",
         "_members",
         "_room",
         "_usable",
@@ -221,7 +229,10 @@ class _Causes:
         "unknown_topology",
     )
 
-    def __init__(self, members: Members, room: Room, cluster: Cluster) -> None:
+    def __init__(
+        self, members: Members, room: Room, cluster: Cluster, labels: LifeCycleLabels
+    ) -> None:
+        self._labels = labels
         self._members, self._room, self._cluster = members, room, cluster
         self._usable: dict[PodClass, Mask] = {}
         self.blockers: dict[PodClass, Blocker] = {}
@@ -242,7 +253,7 @@ class _Causes:
     def usable_by(self, pod_class: PodClass) -> Mask:
         """Return bool[n]: nodes that the class may use by their attributes, cordoned ones too."""
         if pod_class not in self._usable:
-            self._usable[pod_class] = usable_by(pod_class, self._room)
+            self._usable[pod_class] = usable_by(pod_class, self._room, self._labels)
         return self._usable[pod_class]
 
     def note(
@@ -265,6 +276,7 @@ class _Causes:
             ruled_out=found,
             nearest_miss=nearest_miss(pod_class, room, usable),
             hint=fix or never or key or doubtful(pod, self._cluster, messages),
+            closed=() if never else closed_to(pod_class, room, self._labels),
             own_rule="" if key else own_rule(pod_class, needed, room),
         )
         if fix or is_broken(messages):

@@ -7,8 +7,9 @@ line) and a ``GangView`` (for the dialects' status). Called by ``shell.report`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import islice
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
@@ -16,8 +17,16 @@ from quorate.core.cluster.gangs.reservation import Reservation
 from quorate.core.cluster.nodes.nodes import NodesVersion
 from quorate.core.cluster.unlisted_kinds import problem_for
 from quorate.core.model import GangKey, Owner
-from quorate.core.model.policy import ASIDE_S_MAX, Policy
-from quorate.core.model.reasons import Blocker, Explanation, GangView, Reason, available
+from quorate.core.model import policy as bounds
+from quorate.core.model.policy import Policy
+from quorate.core.model.reasons import (
+    Blocker,
+    ClosedNodes,
+    Explanation,
+    GangView,
+    Reason,
+    available,
+)
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
@@ -54,10 +63,12 @@ from quorate.core.words.pod_words import (
     single_words,
     task_words,
 )
+from quorate.core.words.remedies import closed_to, closed_words
 
 _FIX_CLAIM = "create or fix that object, or wait for it to be made"
 _START_PODS = "start pods that match spec.affinity.podAffinity, or fix it"
 _FIX_SELECTOR = "fix the selector or the tolerations, or the nodes' labels"
+_AWAIT_NODES = "wait for the nodes that are not open to it, or ask who keeps them"
 _FIX_TOPOLOGY = "correct that field, or give nodes that label"
 
 
@@ -123,12 +134,17 @@ class Explainer:
         if short:
             reason = Reason.MIN_RESOURCES_SHORT
             message, hint = short_words(short, gang.spec.owner if gang.spec else None)
+            members, labels = members_of(gang, self._cluster), self._policy.life_cycle
+            few = islice(members, bounds.EXPLAINED_CLASSES_MAX)
+            closed = (closed_to(one, self._room, labels) for one in few)
+            if words := next(filter(None, map(closed_words, closed)), ""):
+                message = f"{message}; {words}"
         elif reason is Reason.NONE and gang.waits:
             room, withheld = self._room_for(gang)
             diagnosis, plain = self._diagnoses.of(gang, room, self._room)
             reason, message, hint = self._room_words(gang, diagnosis)
             if plain and not diagnosis.fits:
-                message = _with_detail(plain, diagnosis.hint)
+                message = _with_detail(plain, diagnosis.hint or closed_words(diagnosis.closed))
             in_all = gang, self._cluster, self._room, self._policy
             if withheld and not diagnosis.fits and would_fit(*in_all):
                 reason, hint = Reason.ROOM_HELD, "free or add room, or wait"
@@ -267,7 +283,7 @@ class Explainer:
             case Reason.BACKING_OFF:
                 failure = gang.memory.last_failure or "the attempt's time was over"
                 is_long = gang.memory.not_before_s - self._now_s > self._policy.backoff_s_max
-                when = f"within {ASIDE_S_MAX / 60:.0f} minutes" if is_long else "shortly"
+                when = f"within {bounds.ASIDE_S_MAX / 60:.0f} minutes" if is_long else "shortly"
                 return f"the last attempt failed ({failure}); another follows {when}", ""
             case _:
                 return held_pod_words(gang, self._cluster)
@@ -314,24 +330,35 @@ class Explainer:
         )
         for one, reason, hint in nowhere:
             if one is not None:
-                words = self._words_of(gang, found, one, f"no node takes pod {one.pod}")
-                return reason, words, hint
+                words = self._words_of(gang, found, one, f"no node takes pod {one.pod}", one.closed)
+                return reason, words, _AWAIT_NODES if _may_open(one.closed) else hint
         if found.too_large is not None:
             blocker, lack = found.too_large
-            words = self._words_of(gang, found, blocker, f"pod {blocker.pod} asks for {lack}")
-            return Reason.REQUEST_TOO_LARGE, words, "lower the request, or add a larger node"
+            asks = f"pod {blocker.pod} asks for {lack}"
+            words = self._words_of(gang, found, blocker, asks, blocker.closed)
+            hint = "lower the request, or add a larger node"
+            return Reason.REQUEST_TOO_LARGE, words, _AWAIT_NODES if blocker.closed else hint
         ending = " (the search for a joint placement was cut short)" if found.exhausted else ""
         if not found.blockers:
             words = _joined(self._fit_words(gang, found), "no joint placement of all its pod")
             return Reason.NOT_ENOUGH_ROOM, f"{words} classes was found{ending}", "free or add room"
         in_the_way, hint = found.room_words
-        words = self._words_of(gang, found, found.blockers[0], in_the_way) + ending
+        first, closed = found.blockers[0], found.closed
+        words = self._words_of(gang, found, first, in_the_way, closed) + ending
         return Reason.NOT_ENOUGH_ROOM, words, hint
 
-    def _words_of(self, gang: GangEntry, found: Diagnosis, blocker: Blocker, more: str = "") -> str:
+    def _words_of(
+        self,
+        gang: GangEntry,
+        found: Diagnosis,
+        blocker: Blocker,
+        more: str = "",
+        closed: Sequence[ClosedNodes] = (),
+    ) -> str:
         """Return kube-scheduler's message for a blocker, followed by the gang's own part."""
         plain = available(self._room.snapshot.nodes_alive, blocker.ruled_out)
         ours = _joined(self._fit_words(gang, found), more)
+        ours = "; ".join(filter(None, (ours, closed_words(closed))))
         return _with_detail(f"{plain} {ours}" if ours else plain, blocker.hint)
 
     def _held_room_words(
@@ -356,6 +383,10 @@ class Explainer:
 
 def _with_detail(message: str, detail: str) -> str:
     return f"{message} ({detail})" if detail else message
+
+
+def _may_open(closed: Sequence[ClosedNodes]) -> bool:
+    return any(not one.for_others for one in closed)
 
 
 def _joined(*parts: str) -> str:

@@ -7,37 +7,52 @@ holding one member more. Called by ``diagnosis``; ``fixes`` has what is to be me
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec import structs
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.slots import slots_of
 from quorate.core.model import policy
+from quorate.core.model.life_cycle import LifeCycleLabels, NodeLife
+from quorate.core.model.policy import Policy
 from quorate.core.model.quantity import format_amount
-from quorate.core.model.selectors import Toleration
+from quorate.core.model.reasons import ClosedNodes
+from quorate.core.model.selectors import SelectorTerm, Toleration
 from quorate.core.model.steps import Steps
 from quorate.core.place.gang import place_gang_within
 from quorate.core.place.greedy import Demand, Placement
-from quorate.core.place.packing.fill import Packing
 from quorate.core.room.room import Room
+from quorate.core.rules.filtering import verdicts
 from quorate.core.rules.masks import mask_of
 from quorate.core.rules.nodes.node_unschedulable import CORDON
 from quorate.core.rules.pods import inter_pod_affinity, pod_topology_spread
 from quorate.core.rules.resources.node_resources_fit import free_of
+from quorate.core.rules.rule import RuleKind
+from quorate.core.rules.table import BEYOND_NODE
 from quorate.core.words.counting import counted
 
 _CORDONED = Toleration(key=CORDON.key, operator="Exists")
 """What pods would need to run on cordoned nodes."""
+_OF_BROKEN_NODES = (
+    Toleration(operator="Exists", effect="NoExecute"),
+    Toleration("node.kubernetes.io/not-ready", "Exists"),
+    Toleration("node.kubernetes.io/unreachable", "Exists"),
+)
+"""What pods would need to run on nodes that are not ready, or are being emptied."""
 
 
-def usable_by(pod_class: PodClass, room: Room) -> Mask:
+def usable_by(pod_class: PodClass, room: Room, labels: LifeCycleLabels) -> Mask:
     """Return bool[n]: nodes that pass the rules about attributes, were they not cordoned.
 
-    They bear the labels of the topologies that the pods' rules name.
+    They bear the labels of the topologies that the pods' rules name. A cordon that the labels of
+    the life-cycle ask for stays.
     """
     usable: Mask = mask_of(pod_class.tolerating(_CORDONED), room).copy()
+    usable &= mask_of(pod_class, room) | ~_to_stay_cordoned(room, labels)
     for _, key in topology_keys(pod_class, room):
         usable &= room.has_label(key)
     return usable
@@ -119,10 +134,137 @@ def _lacks_least(pod_class: PodClass, room: Room, nodes: Mask) -> str:
     return f"node {node} lacks {' and '.join(lacks)}"
 
 
-def nodes_to_uncordon(demand: Demand, room: Room, packing: Packing) -> list[str]:
+def closed_to(pod_class: PodClass, room: Room, labels: LifeCycleLabels) -> tuple[ClosedNodes, ...]:
+    """Count the nodes that would take such a pod, were they empty, but for what their labels say.
+
+    They are counted by reason. A node that is only cordoned is none of them, unless it is about to
+    leave.
+    """
+    marked = _marked(room, labels)
+    if not marked.any():
+        return ()
+    rows = np.flatnonzero(marked & ~mask_of(pod_class, room) & _would_take(pod_class, room, labels))
+    if not len(rows):
+        return ()
+    # Where nothing but the reservation keeps the pod away, its words may be said.
+    of_others = mask_of(_regardless(pod_class, labels, (_CORDONED,)), room)
+    of_others = of_others & ~mask_of(pod_class.tolerating(_CORDONED), room)
+    found = defaultdict[tuple[str, bool], list[int]](list)
+    for alike in _by_labels(rows, of_others, labels, room):
+        life = _life(alike[0], labels, room)
+        words = life.words if of_others[alike[0]] else life.closed
+        found[words, not life.closed] += alike
+    told = [(*one, some) for one, some in found.items() if one[0]]
+    told.sort(key=lambda one: (-len(one[2]), one[0]))
+    few, others = told[: policy.CLOSED_KINDS_MAX], told[policy.CLOSED_KINDS_MAX :]
+    if others:
+        rest = [row for _, _, some in others for row in some]
+        few.append(("closed for other reasons", all(one[1] for one in others), rest))
+    return tuple(
+        ClosedNodes(words, len(some), _some_names(some, room), for_others)
+        for words, for_others, some in few
+    )
+
+
+def closed_words(closed: Sequence[ClosedNodes]) -> str:
+    """Say which nodes are not open to a pod; "" if there are none."""
+    return f"not open to it: {', '.join(one.words for one in closed)}" if closed else ""
+
+
+def _some_names(rows: list[int], room: Room) -> tuple[str, ...]:
+    return tuple(sorted(room.snapshot.node(row).name for row in rows[: policy.LISTED_MAX]))
+
+
+def _life(row: int, labels: LifeCycleLabels, room: Room) -> NodeLife:
+    cordoned = bool(room.snapshot.unschedulable[row])
+    return labels.of(room.snapshot.labels_at(row), cordoned=cordoned)
+
+
+def _marked(room: Room, labels: LifeCycleLabels) -> Mask:
+    """Return bool[n]: nodes that have a label of the life-cycle."""
+    marked = np.zeros(len(room.free), np.bool_)
+    for key in labels.keys:
+        marked |= room.has_label(key)
+    return marked & room.snapshot.alive
+
+
+def _would_take(pod_class: PodClass, room: Room, labels: LifeCycleLabels) -> Mask:
+    """Return bool[n]: nodes that would take a pod if they were empty, in production and its own.
+
+    What is wrong with a node that is out of production may have taints of its own.
+    """
+    changed = _regardless(pod_class, labels, (_CORDONED, *_OF_BROKEN_NODES))
+    takes = mask_of(changed, room) & (_slots_now_and_empty(pod_class, room)[1] > 0)
+    for rule in BEYOND_NODE:
+        for _, verdict in verdicts(changed, room, (rule,)):
+            if rule.kind is RuleKind.DEVICES:
+                takes &= verdict.codes == 0
+            for code, refusal in enumerate(verdict.refusals, start=1):
+                takes &= refusal.resolvable | (verdict.codes != code)
+    return takes
+
+
+def _regardless(
+    pod_class: PodClass, labels: LifeCycleLabels, tolerations: tuple[Toleration, ...]
+) -> PodClass:
+    """Return the class as it would be if it asked nothing of the labels, and tolerated all this."""
+    spec, added = pod_class.spec, pod_class.profile.added_required
+    own = Toleration(labels.reserved, "Exists")
+    return pod_class.with_attributes(
+        structs.replace(
+            spec,
+            node_selector=tuple(one for one in spec.node_selector if one[0] not in labels.keys),
+            required_terms=_without(spec.required_terms, labels.keys),
+            tolerations=(*spec.tolerations, own, *tolerations),
+        ),
+        structs.replace(pod_class.profile, added_required=_without(added, labels.keys)),
+    )
+
+
+def _without(
+    terms: tuple[SelectorTerm, ...] | None, keys: tuple[str, ...]
+) -> tuple[SelectorTerm, ...] | None:
+    """Return the terms without what they say of these labels; None: one of them says no more."""
+    left = []
+    for term in terms or ():
+        expressions = tuple(one for one in term.expressions if one.key not in keys)
+        if term.expressions and not (expressions or term.fields):
+            return None
+        left.append(structs.replace(term, expressions=expressions))
+    return tuple(left) if terms is not None else None
+
+
+def _by_labels(
+    rows: Ints, differing: Mask, labels: LifeCycleLabels, room: Room
+) -> Iterator[list[int]]:
+    """Yield the rows, those together whose nodes have the same life and ``differing``."""
+    key = differing[rows] + 2 * room.snapshot.unschedulable[rows].astype(np.int64)
+    for name in labels.keys:
+        column = room.snapshot.label(name)
+        key = key * (len(column.values) + 1) + column.codes[rows] + 1
+    order = np.argsort(key, kind="stable")
+    for alike in np.split(rows[order], np.flatnonzero(np.diff(key[order])) + 1):
+        yield alike.tolist()
+
+
+def _to_stay_cordoned(room: Room, labels: LifeCycleLabels) -> Mask:
+    """Return bool[n]: cordoned nodes that nobody should uncordon, as their labels close them."""
+
+    def make() -> Mask:
+        stays = np.zeros(len(room.free), np.bool_)
+        rows = np.flatnonzero(room.snapshot.unschedulable & _marked(room, labels))
+        for alike in _by_labels(rows, stays, labels, room) if len(rows) else ():
+            stays[alike] = bool(_life(alike[0], labels, room).closed)
+        return stays
+
+    return room.cached(("to stay cordoned", labels), make)
+
+
+def nodes_to_uncordon(demand: Demand, room: Room, wanted: Policy) -> list[str]:
     """Return the fewest cordoned nodes with which the gang would start; none if there are none.
 
-    Of nodes that hold equally many members the first by name comes first.
+    Of nodes that hold equally many members the first by name comes first. Nodes whose cordon the
+    labels of the life-cycle ask for are none.
     """
     snapshot = room.snapshot
     if not snapshot.unschedulable.any():
@@ -137,14 +279,16 @@ def nodes_to_uncordon(demand: Demand, room: Room, packing: Packing) -> list[str]
     for (before, _), (after, _) in zip(demand.classes, wishes.classes, strict=True):
         opened = mask_of(after, room) & ~mask_of(before, room)
         holds[opened] += slots_of(after, room.free)[opened]
+    cordoned = np.flatnonzero(_to_stay_cordoned(room, wanted.life_cycle)).tolist()
+    holds[cordoned] = 0
     names = {row: snapshot.node(row).name for row in np.flatnonzero(holds).tolist()}
     rows = sorted(names, key=lambda row: (-int(holds[row]), names[row]))
     steps = Steps(policy.EXPLAIN_STEPS_MAX)
 
     def starts_with(count: int) -> bool:
         trial = room.copy()
-        trial.close(rows[count:])
-        found = place_gang_within(wishes, trial, packing, steps)
+        trial.close([*rows[count:], *cordoned])
+        found = place_gang_within(wishes, trial, wanted.packing, steps)
         return isinstance(found, Placement) and found.placed >= (demand.need or demand.wanted)
 
     if not rows or not starts_with(len(rows)):

@@ -55,7 +55,7 @@ def _place(source: PodSource) -> tuple[int, Path]:
 
 def _too_large(source: PodSource, found: Explanation, shape: str) -> Finding:
     blocker = next(iter(found.blockers), None)
-    miss = blocker.nearest_miss if blocker else ""
+    miss = blocker.nearest_miss if blocker and not blocker.closed else ""
     why = found.message.replace("1 member must start now and 0 fit: ", "")
     return source.object.error(
         "no-node-fits",

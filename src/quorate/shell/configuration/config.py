@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from quorate.core.model.life_cycle import LifeCycleLabels
 from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
 from quorate.dialects.common.hold_time import HOLD_S_MAX
 from quorate.shell.configuration.profiles import profiles
@@ -28,6 +29,7 @@ from quorate.shell.configuration.yaml_fields import (
     boolean,
     choice,
     constant,
+    label_key,
     matching,
     number,
     read_text,
@@ -137,6 +139,8 @@ def _build(values: dict[str, Any]) -> Config:
     policy["scheduler_names"] = tuple(dict.fromkeys((*named, *profiled)))
     if "health_address" in values:
         values["health_host"], values["health_port"] = values.pop("health_address")
+    if "life_cycle" in policy:
+        policy["life_cycle"] = LifeCycleLabels(**policy["life_cycle"])
     election = LeaderElection(**values.pop("leader_election", {}))
     recorder = RecorderConfig(**values.pop("recorder", {}))
     guard = values.pop("guard", {})
@@ -173,6 +177,12 @@ def _check_together(config: Config, reader: Reader) -> None:
         ("guard.enabled", "guard.certFile", "guard.keyFile"),
         "the guard serves HTTPS and has no certificate with a key",
         "Set guard.certFile and guard.keyFile; docs/operators/guard.md says how to make them.",
+    )
+    reader.expect(
+        len(set(policy.life_cycle.keys)) == len(_LIFE_CYCLE),
+        tuple(f"nodeLifeCycle.{key}" for key in _LIFE_CYCLE),
+        "two of these labels are the same",
+        "Give each a name of its own.",
     )
     if not election.enabled:
         return
@@ -260,6 +270,13 @@ _GUARD = {
 
 _PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
 
+_LIFE_CYCLE = {
+    "stateLabel": Field("state", text(label_key)),
+    "reservedLabel": Field("reserved", text(label_key)),
+    "desiredLabel": Field("desired", text(label_key)),
+    "leavingLabel": Field("leaving", text(label_key)),
+}
+
 _TOP = {
     "apiVersion": Field("api_version", constant(API_VERSION), required=API_VERSION),
     "kind": Field("kind", constant(KIND), required=KIND),
@@ -275,6 +292,7 @@ _TOP = {
     ),
     "backoffSeconds": Field("backoff_s", number(0.01, _DAY_S)),
     "backoffMaxSeconds": Field("backoff_s_max", number(0.01, _DAY_S)),
+    "nodeLifeCycle": Field("life_cycle", section(_LIFE_CYCLE)),
     "leaderElection": Field("leader_election", section(_ELECTION)),
     "recorder": Field("recorder", section(_RECORDER)),
     "guard": Field("guard", section(_GUARD)),

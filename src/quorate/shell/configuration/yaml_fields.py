@@ -290,6 +290,15 @@ name = matching(
 )
 
 
+LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+label_key = matching(
+    re.compile(rf"({DNS_NAME.pattern}/)?{LABEL_NAME}"),
+    253,
+    "is no key of a label",
+    "Write one such as example.com/reserved.",
+)
+
+
 def choice(values: Mapping[str, str]) -> ReadValue:
     """Make a reader of one word out of several."""
 

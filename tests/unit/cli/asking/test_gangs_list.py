@@ -10,7 +10,9 @@ import yaml
 
 from quorate.cli.asking.selection import SelectionError, in_order, parse_selector
 from quorate.cli.commands.gangs import _Stream
+from quorate.cli.show.gang_data import _camel
 from quorate.cli.show.gang_table import GangTable
+from quorate.core.model.reasons import ClosedNodes
 from tests.paths import ROOT
 from tests.unit.cli.api_server import (
     PODS,
@@ -279,6 +281,9 @@ def test_the_page_on_json_names_every_field_and_no_other(quorate):
     page = (ROOT / "docs/users/json.md").read_text()
     described = yaml.safe_load(page.partition("```yaml gang\n")[2].partition("```")[0])
     several = json.loads(quorate("why", "train", "nightly", "-o", "json")[1])["items"]
+    (closed,) = described["blockers"][0]["closed"]
+    assert closed.keys() == _camel(ClosedNodes("in triage", 1)).keys()
+    described["blockers"][0]["closed"] = several[0]["blockers"][0]["closed"]
     assert _keys(described) == _keys(several)
 
 

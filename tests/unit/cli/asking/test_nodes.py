@@ -4,6 +4,7 @@ Method: the command line in this process, against a server that answers by path 
 """
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -11,9 +12,10 @@ import yaml
 
 from quorate.core.model.quantity import counts_gpus
 from tests.paths import ROOT
-from tests.unit.cli.api_server import NODES, PODS, listing, serving, small_cluster
+from tests.unit.cli.api_server import NODES, PODS, kubeconfig, listing, serving, small_cluster
 from tests.unit.cli.api_server import pod as plain_pod
 from tools import objects
+from tools.testing import call
 
 GPU = "nvidia.com/gpu"
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
@@ -85,6 +87,61 @@ def test_sums_map_and_legend(nodes):
     assert max(map(len, table.splitlines())) < 80
 
 
+LIFE = "node.coreweave.cloud"
+LIFE_FIELDS = {"state", "reserved", "desired", "leaving"}
+
+
+def test_nodes_of_a_life_cycle_have_its_state_and_reservation(tmp_path, capsys):
+    def marked(name, state, reserved, desired="acme", **spec):
+        labels = {f"{LIFE}/state": state, f"{LIFE}/reserved": reserved}
+        labels |= {f"{LIFE}/reserved-desired": desired, **spec.pop("labels", {})}
+        taint = {"key": f"{LIFE}/reserved", "value": "hash", "effect": "NoSchedule"}
+        return node(name, labels=labels, taints=[taint], **spec)
+
+    leaving = {"qos.coreweave.cloud/pending-preemption": "true"}
+    cluster = small_cluster()
+    cluster.answers |= {
+        NODES: listing(
+            node("c1", 0),
+            marked("g1", "production", "acme"),
+            marked("g2", "production", "control-plane"),
+            marked("g3", "triage", "triage"),
+            marked("g4", "production", "acme", labels=leaving, cordoned=True),
+        ),
+        PODS: listing(),
+    }
+    with serving(cluster) as other:
+        config = kubeconfig(tmp_path, other.url)
+        assert call("nodes", "--kubeconfig", config) == 0
+        out = capsys.readouterr().out
+        assert call("nodes", "--kubeconfig", config, "-o", "json") == 0
+        items = json.loads(capsys.readouterr().out)["items"]
+    sums, _, table = out.partition("\n\n")
+    assert sums.splitlines()[1:] == [
+        "GPUs:  32 (4 x 8): 0 in use, 8 free, 24 out of reach",
+        "       1 node has all its GPUs free",
+    ]
+    columns = re.compile(r" {2,}")
+    rows = [columns.split(line.rstrip()) for line in table.splitlines()]
+    of = [rows[0].index(name) for name in ("NODE", "STATE", "GPUS", "LIFE-CYCLE", "RESERVED")]
+    dots, crosses = "· · · · · · · ·", "x x x x x x x x"
+    assert [[row[column] for column in of] for row in rows[1:]] == [
+        ["g1", "ready", dots, "production", "acme"],
+        ["g2", "ready", crosses, "pending for acme", "control-plane"],
+        ["g3", "ready", crosses, "triage", "triage"],
+        ["g4", "cordoned", crosses, "about to leave", "acme"],
+        ["c1", "ready", "-", "-", "-"],
+    ]
+    assert items[1]["lifeCycle"].keys() == LIFE_FIELDS
+    assert items[1]["lifeCycle"] == {
+        "state": "production",
+        "reserved": "control-plane",
+        "desired": "acme",
+        "leaving": False,
+    }
+    assert items[-1]["lifeCycle"] is None
+
+
 def test_wide_adds_taints_and_labels_choose(nodes):
     assert nodes("-o", "wide")[1].splitlines()[8].endswith("node.kubernetes.io/not-ready")
     _, out, _ = nodes("-l", "rack=r1", "-o", "json")
@@ -114,6 +171,7 @@ def test_data_says_the_same_in_both_forms_and_the_page_names_every_field(nodes):
     assert set(described) == set(data)
     assert set(described["totals"]) == set(data["totals"])
     assert set(described["items"][0]) == set(first)
+    assert described["items"][0]["lifeCycle"].keys() == LIFE_FIELDS
     for field in ("gpus", "metadata"):
         assert set(described["items"][0][field]) == set(first[field])
     for field in ("resources", "holders"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.core.model.life_cycle import LifeCycleLabels
 from quorate.core.model.policy import Policy
 from quorate.shell.configuration.config import (
     Config,
@@ -19,6 +20,7 @@ from quorate.shell.configuration.config import (
 )
 
 HEAD = "apiVersion: quorate.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+OWN_LABELS = LifeCycleLabels(state="x/s", reserved="x/r", desired="d", leaving="l")
 
 
 def problems_of(document):
@@ -42,6 +44,7 @@ def test_every_field_is_read():
         "heldSlotsMaxPerNamespace: 9\n"
         "backoffSeconds: 2\n"
         "backoffMaxSeconds: 20\n"
+        "nodeLifeCycle: {stateLabel: x/s, reservedLabel: x/r, desiredLabel: d, leavingLabel: l}\n"
         "leaderElection:\n"
         "  enabled: false\n"
         "  namespace: ns\n"
@@ -72,6 +75,7 @@ def test_every_field_is_read():
             held_slots_per_namespace_max=9,
             backoff_s=2,
             backoff_s_max=20,
+            life_cycle=OWN_LABELS,
         ),
         leader_election=LeaderElection(
             enabled=False,
@@ -165,6 +169,13 @@ def test_anchors_are_followed():
             4,
             "leaderElection.renewDeadlineSeconds",
             "smaller than renewDeadlineSeconds",
+        ),
+        ("nodeLifeCycle: {stateLabel: a b}", 3, "nodeLifeCycle.stateLabel", "no key of a label"),
+        (
+            "nodeLifeCycle: {stateLabel: a, leavingLabel: a}",
+            3,
+            "nodeLifeCycle.stateLabel",
+            "two of these labels are the same",
         ),
         ("? [a]\n: 3", 3, "", "a key is no plain text"),
     ],

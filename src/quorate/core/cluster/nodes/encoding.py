@@ -225,10 +225,15 @@ class PodClass:
 
     def tolerating(self, toleration: Toleration) -> PodClass:
         """Return the class as it would be with one toleration more, with a number of its own."""
+        tolerations = (*self.spec.tolerations, toleration)
+        return self.with_attributes(structs.replace(self.spec, tolerations=tolerations))
+
+    def with_attributes(self, spec: PodSpec, profile: Profile | None = None) -> PodClass:
+        """Return the class as it would be with what ``spec`` and profile ask of nodes, likewise."""
         found = copy(self)
         found.id = found.base = -1 - self.id
-        found.spec = structs.replace(self.spec, tolerations=(*self.spec.tolerations, toleration))
-        found.attributes = _attributes(found.spec, self.profile)
+        found.spec, found.profile = spec, profile or self.profile
+        found.attributes = _attributes(found.spec, found.profile)
         return found
 
 
