@@ -1,6 +1,6 @@
 """The life-cycle of a node: one table of the states, and of where a node goes from each.
 
-Read by ``rules`` (no organization is called like a state), ``policies`` (what admission lets the
+Read by ``rules`` (no organization is called like a state), ``components`` (what admission lets the
 state's label become), ``reservations`` (who may use the node), and the page that draws it. States
 and steps are those that CoreWeave documents.
 """

@@ -87,7 +87,7 @@ def _cells(one: NodeUsage, letters: dict[str, str]) -> dict[str, Text]:
 
 def _phase(life: NodeLife) -> str:
     """Return the state, or what is about to become of a node in production."""
-    return life.closed.removeprefix("in ") or life.state or "-"
+    return (not life.is_out_of_production and life.closed) or life.state or "-"
 
 
 def _share(amount: Amount | None, unit: int, suffix: str) -> str:

@@ -30,9 +30,14 @@ class NodeLife(NamedTuple):
     """Whether it is about to be taken away, and cordoned."""
 
     @property
+    def is_out_of_production(self) -> bool:
+        """Whether it is in a state in which it takes no pods."""
+        return self.state not in ("", PRODUCTION)
+
+    @property
     def closed(self) -> str:
         """Why it is to take no new pods of users now, "" if it may."""
-        if self.state not in ("", PRODUCTION):
+        if self.is_out_of_production:
             return f"in {self.state}"
         if self.is_leaving:
             return "about to leave"

@@ -387,8 +387,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     preemptions_per_plan_max: int = 20
     """So many pods are promised room in one decision at most; the next follows at once."""
     search_steps_max: int = 20_000
-    """Kinds of nodes looked at in a search for a joint placement: about 0.3 s."""
+    """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
+    looked at. So many take about 0.3 s."""
     life_cycle: LifeCycleLabels = LifeCycleLabels()
+    """Labels of nodes that say why a gang waits; nothing is placed by them."""
 
     def timeout_s(self, asked_s: float | None) -> float:
         """Return the bound of one attempt: absent or 0 means the default, and at most the max."""

@@ -175,11 +175,6 @@ class ClosedNodes(msgspec.Struct, frozen=True):
     some: tuple[str, ...] = ()
     for_others: bool = False
 
-    @property
-    def words(self) -> str:
-        """The nodes and the reason."""
-        return f"{self.nodes} {'node' if self.nodes == 1 else 'nodes'} {self.why}"
-
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """One class of pods that does not (wholly) fit: how many of ``pods`` fit, and why not more."""

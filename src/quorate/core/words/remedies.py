@@ -137,8 +137,8 @@ def _lacks_least(pod_class: PodClass, room: Room, nodes: Mask) -> str:
 def closed_to(pod_class: PodClass, room: Room, labels: LifeCycleLabels) -> tuple[ClosedNodes, ...]:
     """Count the nodes that would take such a pod, were they empty, but for what their labels say.
 
-    They are counted by reason. A node that is only cordoned is none of them, unless it is about to
-    leave.
+    They are counted by reason. A node that is only cordoned is none of them, unless its labels
+    close it too.
     """
     marked = _marked(room, labels)
     if not marked.any():
@@ -168,7 +168,8 @@ def closed_to(pod_class: PodClass, room: Room, labels: LifeCycleLabels) -> tuple
 
 def closed_words(closed: Sequence[ClosedNodes]) -> str:
     """Say which nodes are not open to a pod; "" if there are none."""
-    return f"not open to it: {', '.join(one.words for one in closed)}" if closed else ""
+    named = ", ".join(f"{counted(one.nodes, 'node')} {one.why}" for one in closed)
+    return f"not open to it: {named}" if closed else ""
 
 
 def _some_names(rows: list[int], room: Room) -> tuple[str, ...]:

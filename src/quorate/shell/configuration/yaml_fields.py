@@ -297,6 +297,7 @@ label_key = matching(
     "is no key of a label",
     "Write one such as example.com/reserved.",
 )
+"""A value that passes cannot end a text of CEL, or of YAML, that it is put into."""
 
 
 def choice(values: Mapping[str, str]) -> ReadValue:

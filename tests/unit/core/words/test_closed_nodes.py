@@ -184,8 +184,7 @@ def test_no_hint_says_to_uncordon_a_node_that_its_labels_close(labels, why):
     assert "the nodes that it may use have 8;" in said.message.replace(",", ";")
 
 
-def test_a_class_that_needs_no_cordon_lifted_hides_no_class_that_does():
-    """The message has the closed nodes of the first class that has some."""
+def test_the_message_has_the_closed_nodes_of_the_first_class_that_has_some():
     w = World()
     w.node("m0", cpu=1, labels={"pool": "m"})
     w.running("other", "m0", cpu=1)
