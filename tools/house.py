@@ -30,7 +30,6 @@ BESIDE = {
     "embedded.tests": ROOT / "embedded" / "tests",
 }
 """What runs from a checkout only. It has rooms too, but no layers."""
-MODULES_MAX = 12
 _COLUMN = 34
 
 

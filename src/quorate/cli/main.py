@@ -99,7 +99,7 @@ def quorate(
         "quorate up --background --write-kubeconfig ~/.kube/config",
     )
 )
-def up(  # noqa: PLR0913, PLR0917 - one for each option
+def up(
     nodes: Nodes = None,
     gpu_nodes: GpuNodes = None,
     shape: ShapeName = "small",
@@ -254,7 +254,7 @@ def replay(file: RecordingFile, until: Until = None, why: WhyThen = None) -> Non
         "quorate manifests --component cks-policies --rules rules.yaml | kubectl apply -f -",
     ),
 )
-def print_manifests(  # noqa: PLR0913, PLR0917 - one for each option
+def print_manifests(
     namespace: of_manifests.Namespace = defaults.DEFAULT_NAMESPACE,
     image: of_manifests.Image = defaults.DEFAULT_IMAGE,
     replicas: of_manifests.Replicas = defaults.DEFAULT_REPLICAS,

@@ -4,7 +4,6 @@ Their work is in ``commands``, imported when it is called.
 """
 
 # ruff: noqa: PLC0415 - see above
-# ruff: noqa: PLR0913, PLR0917 - one argument for each option
 
 from __future__ import annotations
 

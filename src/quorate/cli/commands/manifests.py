@@ -204,7 +204,7 @@ def _version(written: str) -> tuple[int, int]:
     return version
 
 
-def manifests(  # noqa: PLR0913 - one for each option
+def manifests(
     *,
     namespace: str = DEFAULT_NAMESPACE,
     image: str = DEFAULT_IMAGE,

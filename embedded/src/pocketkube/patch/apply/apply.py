@@ -69,7 +69,7 @@ class _Outcome(NamedTuple):
     conflicts: list[Conflict]
 
 
-def apply(  # noqa: PLR0913 - one apply is this much: what, by whom, how, when
+def apply(
     live: Object | None,
     applied: Object,
     shape: Shape,
