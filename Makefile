@@ -12,7 +12,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-guard bench-cks bench-reliability controlplane oracle parity tools operators clients image cluster record clean
+.PHONY: help install docs lock test-lowest check audit format test test-real explore sim soak-large fuzz demo bench bench-shapes bench-core bench-embedded bench-cks bench-reliability controlplane oracle parity tools operators clients image cluster record clean
 
 help: ## Show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,10 +101,6 @@ bench-core: $(STAMP) ## Measure the core without I/O (ARGS='--case NAME')
 
 bench-embedded: $(STAMP) ## Measure the embedded cluster
 	@$(BIN)/python -m bench.embedded_bench
-
-bench-guard: $(STAMP) controlplane ## Measure what the admission guard costs (PAIRS=5)
-	@$(BIN)/python -m bench.guard_bench --pairs $(or $(PAIRS),5)
-	@$(BIN)/python -m bench.guard_collisions
 
 bench-cks: $(STAMP) controlplane ## Measure what CoreWeave's rules cost pods, and 5,000 relabelled nodes (TURNS=5)
 	@$(BIN)/python -m bench.cks_bench --turns $(or $(TURNS),5)

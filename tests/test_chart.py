@@ -22,7 +22,7 @@ FIXED = {
     "healthAddress",
     "leaderElection.namespace",
     "leaderElection.name",
-} | {f"guard.{name}" for name in ("enabled", "address", "certFile", "keyFile")}
+}
 """Fields of the configuration that the other objects of the chart rely on."""
 
 
@@ -58,7 +58,7 @@ def leaves(properties, values):
 
 def test_schema_and_docs_know_every_value_and_no_other():
     page = (ROOT / "docs" / "operators" / "helm.md").read_text()
-    table = page[page.index("## Values") : page.index("## With the guard")]
+    table = page[page.index("## Values") : page.index("## Where something")]
     rows = re.findall(r"(?m)^\| (`[^|]+`) \|", table)
     documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert documented == set(leaves(SCHEMA["properties"], VALUES))
@@ -74,7 +74,6 @@ def test_the_schema_knows_every_field_of_the_configuration_that_may_change():
         "nodeLifeCycle": config._LIFE_CYCLE,
         "leaderElection": config._ELECTION,
         "recorder": config._RECORDER,
-        "guard": config._GUARD,
     }
     all_fields = set(config._TOP) - set(sections)
     all_fields |= {f"{name}.{field}" for name, table in sections.items() for field in table}

@@ -136,7 +136,6 @@ def test_every_field_of_the_configuration_has_its_row():
         "nodeLifeCycle": "_LIFE_CYCLE",
         "leaderElection": "_ELECTION",
         "recorder": "_RECORDER",
-        "guard": "_GUARD",
     }
     fields = set(config._TOP) - set(sections)
     for section, table in sections.items():

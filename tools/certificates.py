@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def write_pair(folder: Path, name: str = "guard") -> tuple[Path, Path]:
+def write_pair(folder: Path, name: str = "server") -> tuple[Path, Path]:
     """Write a new certificate for 127.0.0.1 and ``name``, and its key; return their files."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

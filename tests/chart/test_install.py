@@ -9,7 +9,6 @@ import yaml
 from quorate.cli.commands.manifests import render
 from tests.chart.conftest import NAMESPACE, HelmError
 from tests.conftest import skip_or_fail
-from tools.certificates import write_pair
 from tools.chart import CHART
 from tools.controlplane import ApiError, Cluster
 from tools.controlplane.applying import wait_until_served
@@ -78,9 +77,8 @@ def on(helm, cluster):
     cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=render())
 
 
-def test_it_is_installed_changed_rolled_back_and_removed(cluster, on, helm, tmp_path):
+def test_it_is_installed_changed_rolled_back_and_removed(cluster, on, helm):
     values = {
-        "guard": {"enabled": True, "caBundle": write_pair(tmp_path)[0].read_text()},
         "networkPolicy": {"enabled": True},
         "podDisruptionBudget": {"enabled": True},
         "preemption": True,

@@ -13,12 +13,10 @@ from quorate.cli.commands.manifests import Withheld, render
 from quorate.shell.configuration import config
 from tests.chart.conftest import HelmError
 from tests.paths import ROOT
-from tools.certificates import write_pair
 from tools.chart import CHART
 from tools.testing import manifests as manifests_of
 
 KEEP = "helm.sh/resource-policy"
-NETWORKS = ["10.0.0.0/28", "fd00::/64"]
 
 
 def by_name(objects):
@@ -49,11 +47,6 @@ def config_of(objects):
     return by_name(objects)["ConfigMap", "quorate"]["data"]["config.yaml"]
 
 
-@pytest.fixture
-def certificate(tmp_path):
-    return write_pair(tmp_path)[0].read_text()
-
-
 def test_with_its_defaults_it_renders_what_the_command_prints_but_for_the_namespace(helm):
     expected = printed()
     del expected["Namespace", "quorate-system"]
@@ -67,24 +60,21 @@ def test_the_namespace_is_there_when_asked_for(helm):
     assert without_keep(by_name(objects)) == printed()
 
 
-def test_options_of_the_command_are_values(helm, certificate):
+def test_options_of_the_command_are_values(helm):
     values = {
         "namespace": {"create": True},
         "image": {"repository": "example.com/q", "tag": "1", "digest": f"sha256:{'a' * 64}"},
         "replicas": 3,
         "preemption": True,
         "without": ["volcano-queues"],
-        "guard": {"enabled": True, "caBundle": certificate},
-        "networkPolicy": {"enabled": True, "controlPlane": NETWORKS},
+        "networkPolicy": {"enabled": True},
     }
     expected = printed(
         namespace="batch",
         image=f"example.com/q:1@sha256:{'a' * 64}",
         replicas=3,
         rights=("preemption", "devices"),
-        guard_ca=certificate.encode(),
         network_policy=True,
-        control_plane=NETWORKS,
     )
     rendered = without_keep(by_name(helm.render("--namespace", "batch", values=values)))
     assert rendered == expected
@@ -96,16 +86,6 @@ def test_rights_are_left_out_as_by_the_option_and_values_of_before_leave_out_non
     role = "ClusterRole", "quorate"
     expected = printed(rights=set(Withheld) - set(without or ()))[role]
     assert by_name(helm.render(values={"without": without}))[role] == expected
-
-
-def test_a_network_policy_lets_all_reach_the_guard_where_no_network_is_named(helm, certificate):
-    values = {
-        "guard": {"enabled": True, "caBundle": certificate},
-        "networkPolicy": {"enabled": True},
-    }
-    policy = "NetworkPolicy", "quorate"
-    expected = printed(guard_ca=certificate.encode(), network_policy=True)[policy]
-    assert by_name(helm.render(values=values))[policy] == expected
 
 
 def test_an_image_by_digest_alone_has_no_tag(helm):
@@ -183,20 +163,18 @@ def test_annotations_can_be_dropped(helm):
     assert pod_of(helm.render(values={"podAnnotations": nothing}))["metadata"]["annotations"] == {}
 
 
-def test_a_changed_configuration_is_read_by_quorate_and_restarts_the_pods(helm, certificate):
+def test_a_changed_configuration_is_read_by_quorate_and_restarts_the_pods(helm):
     changes = {
         "schedulerNames": ["quorate", "volcano"],
         "packing": "leastAllocated",
         "recorder": {"maxBytes": 1 << 20},
         "profiles": [{"schedulerName": "default-scheduler"}],
     }
-    guard = {"enabled": True, "caBundle": certificate}
-    objects = helm.render("--namespace", "batch", values={"config": changes, "guard": guard})
+    objects = helm.render("--namespace", "batch", values={"config": changes})
     said = config.parse(config_of(objects), "config.yaml")
     assert said.policy.scheduler_names == ("quorate", "volcano", "default-scheduler")
     assert said.recorder == config.RecorderConfig(bytes_max=1 << 20)
     assert said.leader_election == config.LeaderElection(namespace="batch")
-    assert said.guard.cert_file == "/etc/quorate-guard/tls.crt"
 
     mark = "quorate.dev/configuration"
     assert mark not in pod_of(helm.render())["metadata"]["annotations"]
@@ -296,10 +274,9 @@ def test_a_disruption_budget_selects_the_pods(helm):
     assert spec["selector"]["matchLabels"].items() <= pod_of(objects)["metadata"]["labels"].items()
 
 
-def test_a_service_monitor_finds_the_port_of_the_pods_by_a_service_of_its_own(helm, certificate):
+def test_a_service_monitor_finds_the_port_of_the_pods_by_a_service_of_its_own(helm):
     values = {
         "metrics": {"serviceMonitor": {"enabled": True, "interval": "15s", "labels": {"p": "q"}}},
-        "guard": {"enabled": True, "caBundle": certificate},
     }
     objects = by_name(helm.render(values=values))
     monitor = objects["ServiceMonitor", "quorate"]
@@ -308,7 +285,7 @@ def test_a_service_monitor_finds_the_port_of_the_pods_by_a_service_of_its_own(he
     matching = [
         name for name, one in services.items() if chosen <= one["metadata"]["labels"].items()
     ]
-    assert matching == ["quorate-metrics"], "and not the guard's"
+    assert matching == ["quorate-metrics"]
     (port,) = services["quorate-metrics"]["spec"]["ports"]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint == {"port": port["name"], "interval": "15s"}
@@ -340,11 +317,7 @@ def test_the_rules_are_those_of_the_page_on_alerts(helm):
         ({"priorityClassName": ""}, "priorityClassName"),
         ({"config": {"packing": "tight"}}, "packing"),
         ({"config": {"schedulerName": "x"}}, "schedulerName"),
-        ({"config": {"guard": {"enabled": True}}}, "guard"),
         ({"config": {"healthAddress": ":1"}}, "healthAddress"),
-        ({"guard": {"enabled": True}}, "caBundle"),
-        ({"guard": {"caBundle": "-----BEGIN PRIVATE KEY-----"}}, "caBundle"),
-        ({"networkPolicy": {"controlPlane": ["all"]}}, "controlPlane"),
         ({"without": ["pods"]}, "without"),
         ({"cks": {"policies": {"enabled": True}}}, "organizations"),
         ({"cks": {"nodes": {"enabled": True}}}, "organizations"),
@@ -362,12 +335,11 @@ def test_a_mistake_in_the_values_is_refused_by_name(helm, values, named):
         helm.render(values=values)
 
 
-def test_helm_finds_nothing_to_say_of_the_chart(helm, certificate):
+def test_helm_finds_nothing_to_say_of_the_chart(helm):
     everything = {
         "namespace": {"create": True},
         "preemption": True,
-        "guard": {"enabled": True, "caBundle": certificate},
-        "networkPolicy": {"enabled": True, "controlPlane": NETWORKS},
+        "networkPolicy": {"enabled": True},
         "podDisruptionBudget": {"enabled": True},
         "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},

@@ -10,19 +10,17 @@ import yaml
 
 from tests.chart.schemas import LOCATION, write_schemas
 from tests.conftest import skip_or_fail
-from tools.certificates import write_pair
 from tools.controlplane.versions import binary, missing_binaries
 
 pytestmark = pytest.mark.explore  # the API server refuses the same, in test_install
 OF_OTHERS = ("ServiceMonitor", "PrometheusRule")  # the Prometheus operator's: not in the recording
 
 
-def everything(tmp_path):
+def everything():
     return {
         "namespace": {"create": True},
         "preemption": True,
-        "guard": {"enabled": True, "caBundle": write_pair(tmp_path)[0].read_text()},
-        "networkPolicy": {"enabled": True, "controlPlane": ["10.0.0.0/28"]},
+        "networkPolicy": {"enabled": True},
         "podDisruptionBudget": {"enabled": True},
         "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
         "config": {"logLevel": "debug"},
@@ -67,8 +65,8 @@ def conform(tmp_path):
     return run
 
 
-def test_what_is_rendered_conforms(helm, conform, tmp_path):
-    for values, skipped in (({}, 0), (everything(tmp_path), 2)):
+def test_what_is_rendered_conforms(helm, conform):
+    for values, skipped in (({}, 0), (everything(), 2)):
         objects = helm.render(values=values)
         done = conform(objects)
         assert done.returncode == 0, done.stdout + done.stderr

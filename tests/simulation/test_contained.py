@@ -20,7 +20,6 @@ from quorate.shell.report import bodies, owners
 from quorate.shell.report.bind_outcomes import BindOutcomes
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
-from quorate.shell.serve.guard import GuardServer
 from quorate.shell.watch.feed import Feed
 from quorate.simulate.run import run
 from quorate.simulate.themes.devices import Devices
@@ -33,7 +32,6 @@ FIRST_SEED = 9
 """Its run has what is rare: an eviction."""
 ENTRIES = {
     "observer: outcomes": (BindOutcomes, "observe", ()),
-    "observer: guard": (GuardServer, "observe", ()),
     "observer: self-check": (SelfCheck, "observe", ()),
     "before a decision": (App, "_ready", ()),
     "after a decision": (App, "_on_touched", ()),

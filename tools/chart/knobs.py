@@ -17,7 +17,7 @@ from quorate.cks.components import (
     UNLESS_RIGHT,
 )
 from quorate.cks.rules import FIELDS, Rules
-from quorate.cli.commands.manifests import GUARD_ADDITIONS, OPTIONAL_RIGHTS, Withheld
+from quorate.cli.commands.manifests import OPTIONAL_RIGHTS, Withheld
 
 Path = tuple[str | int, ...]
 SCHEDULER = ""
@@ -170,7 +170,6 @@ _MUTATES = (
 )
 PARTS_ONLY_IF = {
     "crds": ".Values.crds.install",
-    "guard": ".Values.guard.enabled",
     "networkpolicy": ".Values.networkPolicy.enabled",
     # Values that an older chart has left (helm upgrade --reuse-values) have none of these.
     POLICIES: f"and ((.Values.cks).policies).enabled ({_ENFORCES})",
@@ -200,25 +199,6 @@ PLACEHOLDERS = {
         name.replace("-", "_"): _if(f'not (has "{name}" .Values.without)', OPTIONAL_RIGHTS[name])
         for name in Withheld
     },
-    "guard_enabled": "{{ .Values.guard.enabled }}",
-    "guard_ca": '{{ printf "%s\\n" (trim .Values.guard.caBundle) | b64enc }}',
-    "guard_ingress": _if(
-        ".Values.guard.enabled",
-        """
-    # The guard's port, for the API server. Whoever else gets through is heard unless
-    # guard.clientCAFile is set (docs/operators/guard.md).
-    {{- with .Values.networkPolicy.controlPlane }}
-    - from:
-        {{- range . }}
-        - ipBlock: {cidr: {{ . | quote }}}
-        {{- end }}
-      ports:
-        - port: 10272
-    {{- else }}
-    - ports:
-        - port: 10272
-    {{- end }}""",
-    ),
     "unless_right": _if(
         _MUTATES, UNLESS_RIGHT.replace("${reserved_label}", "{{ .Values.cks.rules.reservedLabel }}")
     ),
@@ -229,6 +209,5 @@ PLACEHOLDERS = {
     },
     **TABLE,
     "checksum": "{{ .Values.cks.rules | toJson | sha256sum | trunc 16 }}",
-    **{name: _if(".Values.guard.enabled", text) for name, text in GUARD_ADDITIONS.items()},
 }
 """What stands for the placeholders of the manifests' templates."""

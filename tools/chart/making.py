@@ -11,14 +11,14 @@ from typing import Any, cast
 import yaml
 
 from quorate.cks.components import COMPONENTS, MUTATIONS
-from quorate.cli.commands.manifests import GUARD_PART, NETWORK_PART, PARTS, template
+from quorate.cli.commands.manifests import NETWORK_PART, PARTS, template
 from tools.chart.knobs import KNOBS, ONLY_IF, PARTS_ONLY_IF, PLACEHOLDERS, SCHEDULER, Knob
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "chart" / "quorate"
 ALERTS = ROOT / "docs" / "operators" / "alerts.md"
 HEADER = "{{- /* Made by tools/chart from src/quorate/deploy: change it there. */ -}}\n"
-_PARTS = (*PARTS, NETWORK_PART, GUARD_PART, *COMPONENTS, MUTATIONS)
+_PARTS = (*PARTS, NETWORK_PART, *COMPONENTS, MUTATIONS)
 _CONFIGURATION = ("ConfigMap", ("data", "config.yaml"))
 
 

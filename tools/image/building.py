@@ -35,7 +35,7 @@ CONFIG: Mapping[str, Any] = {
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.version": __version__,
     },
-    "ExposedPorts": {"10271/tcp": {}, "10272/tcp": {}, "10273/tcp": {}},
+    "ExposedPorts": {"10271/tcp": {}, "10273/tcp": {}},
 }
 
 

@@ -95,16 +95,6 @@ KubeVersion = Annotated[
     ),
 ]
 
-GuardCa = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Turn the guard on; FILE verifies its certificate (docs/operators/guard.md).",
-        show_default=False,
-        rich_help_panel=SELECTION,
-    ),
-]
-
 Preemption = Annotated[
     bool,
     typer.Option(
@@ -118,18 +108,8 @@ NetworkPolicy = Annotated[
     bool,
     typer.Option(
         "--network-policy",
-        help="Close quorate's ports to all but the kubelets, the guard's API server, and "
+        help="Close quorate's ports to all but the kubelets and "
         "namespaces labelled quorate.dev/scrapes=true (docs/operators/security.md).",
-        rich_help_panel=SELECTION,
-    ),
-]
-ControlPlane = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CIDR",
-        help="With --network-policy: a network from which the API server asks the guard; "
-        "repeat it for more. Else all.",
-        show_default=False,
         rich_help_panel=SELECTION,
     ),
 ]

@@ -50,7 +50,6 @@ from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.report.volcano_queues import VolcanoQueues
 from quorate.shell.serve.bounded_http import ServeError
-from quorate.shell.serve.guard import GuardServer
 from quorate.shell.serve.health import HealthServer
 from quorate.shell.serve.health_thread import HealthThread
 from quorate.shell.watch.devices import written_claims
@@ -133,7 +132,6 @@ class App:
         self._volume_claims = VolumeClaims(self._writer, on_change=self._loop.put, clock=steady)
         self._evictor = Evictor(self._writer)
         self._lookup = OwnerLookup(self._reads, on_change=self._loop.put, clock=clock, note=note)
-        self._guard = GuardServer(config.guard, self.scheduler.cluster, clock, self.metrics, note)
         self._reporter = Reporter(
             self._writer,
             self.scheduler,
@@ -238,13 +236,9 @@ class App:
         try:
             if self.on_listening is not None:
                 self.on_listening(pages.port)
-            await self._guard.start(
-                lambda: self._feed.is_fresh and self._may_write(), self._loop.put
-            )
             await self.schedule(stop)
         finally:
             lag.cancel()
-            await self._guard.close()
             await health.close()
             await self._close_clients()
         log.info("stopped")
@@ -315,7 +309,6 @@ class App:
         await self._loop.run(
             observers=(
                 self._outcomes.observe,
-                self._guard.observe,
                 self._self_check.observe,
                 self.recorder.observed,
             ),

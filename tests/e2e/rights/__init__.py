@@ -1,1 +1,1 @@
-"""What quorate may do, what it does without a right, and the guard that keeps others out."""
+"""What quorate may do, and what it does without a right."""

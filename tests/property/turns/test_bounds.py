@@ -194,11 +194,6 @@ TESTED = {
     "SEARCH_KINDS_AT_ONCE_MAX": IN_WORLDS,
     "SEARCH_US_PER_STEP": IN_WORLDS,
     "RESERVED_NODES_NAMED_MAX": HELD + "test_so_many_nodes_are_named",
-    "ADMITTED_S": CORE + "check/test_guard.py::"
-    "test_an_admitted_binding_that_never_came_true_stops_to_count",
-    "ADMITTED_MAX": CORE + "check/test_guard.py::"
-    "test_what_is_remembered_is_bounded_and_the_oldest_goes_first",
-    "GANGS_NAMED_MAX": IN_WORLDS,
     "OVERCOMMIT_TOLERATED_S": CORE + "check/test_invariants.py::"
     "test_our_binds_over_a_nodes_allocatable_are_told_apart_from_those_of_others",
     "UNDONE_TOLERATED_S": CORE + "check/test_invariants.py::"

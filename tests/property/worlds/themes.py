@@ -172,7 +172,7 @@ THEMES = {
     ),
     "rivals": Theme(
         1.0,
-        {"kube_single": 8.0, "foreign": 2.0, "admitted": 4.0, "delete": 2.0, "decide": 9.0}
+        {"kube_single": 8.0, "foreign": 2.0, "bind_foreign": 4.0, "delete": 2.0, "decide": 9.0}
         | {"work": 4.0, "members": 0.2, "whole_gang": 0.2, "spec": 0.0, "drop_spec": 0.0}
         | {"ungate": 0.0, "stale": 0.1, "node": 0.1, "terminate": 0.1, "answer_all": 2.0},
         _FULL | {"terms": 0.35, "selector": 0.0, "cordons": 0.0, "taints": 0.0, "node_cpu": (1, 2)},
@@ -180,13 +180,13 @@ THEMES = {
         nodes=(1, 2, 2, 3),
         length=(10, 15, 30),
         nudges=(1, 3, 6),
-        nudged_by={"kube_single": 2.0, "foreign": 1.0, "admitted": 2.0, "delete": 1.0}
+        nudged_by={"kube_single": 2.0, "foreign": 1.0, "bind_foreign": 2.0, "delete": 1.0}
         | {"decide": 2.0, "work": 2.0},
         faults=0.9,
     ),
     "others": Theme(
         1.0,
-        {"foreign": 3.0, "admitted": 2.5, "resize": 1.0, "scale_node": 0.5, "kube_single": 2.5},
+        {"foreign": 3.0, "bind_foreign": 2.5, "resize": 1.0, "scale_node": 0.5, "kube_single": 2.5},
         {"terms": 0.25},
     ),
     "resources": Theme(1.0, _NODES, {"odd": 0.6, "kinds": 12}),
@@ -223,7 +223,7 @@ THEMES = {
             "relabel": 0.4,
             "label": 0.4,
             "namespace": 0.3,
-            "admitted": 0.3,
+            "bind_foreign": 0.3,
             "resize": 0.3,
             "odd_member": 0.1,
             "owner": 0.3,

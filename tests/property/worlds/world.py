@@ -33,8 +33,6 @@ class World:
         self.commit = Commit(self)
         self.late = []
         """Binds that were sent by a leader that is gone, and have not arrived."""
-        self.admitted = {}
-        """Nodes to which the guard let Bindings of other schedulers through, by uid."""
         self.promised = {}
         """Nodes to which we nominated pods, by uid."""
         self.leaders = 0

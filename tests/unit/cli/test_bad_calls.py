@@ -136,11 +136,7 @@ def test_an_address_at_which_nobody_listens(capsys, files, words):
         (["lint", "binary"], "is it a manifest?"),
         (["lint", "empty", "--shape", "nope"], "The presets are "),
         (["lint", "empty", "--ignore", "nope"], "no such rule. The rules are "),
-        (
-            ["manifests", "--only", "nope"],
-            "guard with --guard-ca and networkpolicy with --network-policy",
-        ),
-        (["manifests", "--guard-ca", "missing"], "docs/operators/guard.md says how to make it"),
+        (["manifests", "--only", "nope"], "networkpolicy with --network-policy"),
         (["completion"], "Choose from: bash, zsh, fish."),
         (["completion", "tcsh"], "is not one of 'bash', 'zsh', 'fish'"),
         (["--nope"], "No such option: --nope. See: quorate --help"),

@@ -3,7 +3,6 @@
 Method: parse the YAML and read it as the API server would; the real one was asked by hand.
 """
 
-import base64
 import re
 from importlib import resources
 
@@ -12,7 +11,6 @@ import yaml
 
 from quorate.cks import components
 from quorate.cli.commands.manifests import (
-    GUARD_PART,
     NETWORK_PART,
     PARTS,
     ManifestsError,
@@ -20,8 +18,6 @@ from quorate.cli.commands.manifests import (
     render,
 )
 from quorate.shell.configuration import config
-from quorate.shell.serve import guard
-from tools.certificates import write_pair
 from tools.testing import call
 
 
@@ -62,7 +58,7 @@ def test_everything_comes_in_an_order_that_can_be_applied():
     ]
 
 
-def test_a_network_policy_comes_when_asked_and_names_the_ports_that_are_there(tmp_path):
+def test_a_network_policy_comes_when_asked_and_names_the_port_that_is_there():
     assert "NetworkPolicy" not in render()
     plain = one("NetworkPolicy", "quorate", render(network_policy=True))
     deployment = one("Deployment", "quorate")
@@ -72,21 +68,6 @@ def test_a_network_policy_comes_when_asked_and_names_the_ports_that_are_there(tm
     assert chosen.items() <= template["metadata"]["labels"].items()
     assert [rule["ports"] for rule in plain["spec"]["ingress"]] == [[{"port": 10271}]]
     assert plain["spec"]["ingress"][0]["from"], "not from everywhere"
-
-    certificate, _ = write_pair(tmp_path)
-    ca = certificate.read_bytes()
-    guarded = one("NetworkPolicy", "quorate", render(network_policy=True, guard_ca=ca))
-    assert guarded["spec"]["ingress"][1] == {"ports": [{"port": 10272}]}
-    networks = ("10.0.0.0/28", "fd00::/64")
-    text = render(network_policy=True, guard_ca=ca, control_plane=networks)
-    blocks = one("NetworkPolicy", "quorate", text)["spec"]["ingress"][1]["from"]
-    assert blocks == [{"ipBlock": {"cidr": network}} for network in networks]
-
-
-def test_a_network_that_is_none_is_named(tmp_path):
-    certificate, _ = write_pair(tmp_path)
-    with pytest.raises(ManifestsError, match="--control-plane 'x'"):
-        render(network_policy=True, guard_ca=certificate.read_bytes(), control_plane=["x"])
 
 
 def test_the_network_policy_can_be_had_alone(capsys):
@@ -193,71 +174,6 @@ def test_the_deployed_configuration_is_the_default_one_of_a_pod(monkeypatch):
     assert set(keys["leaderElection"]) == set(config._ELECTION)
 
 
-@pytest.fixture
-def guard_pair(tmp_path):
-    return write_pair(tmp_path)
-
-
-def test_with_the_guard_its_port_certificate_and_webhook_fit_together(guard_pair):
-    text = render(namespace="batch", guard_ca=guard_pair[0].read_bytes())
-    settings = config.parse(one("ConfigMap", "quorate", text)["data"]["config.yaml"], "f").guard
-    spec = one("Deployment", "quorate", text)["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    (mount,) = [m for m in container["volumeMounts"] if m["name"] == "guard"]
-    (volume,) = [v for v in spec["volumes"] if v["name"] == "guard"]
-    service = one("Service", "quorate-guard", text)
-    (webhook,) = one("ValidatingWebhookConfiguration", "quorate-guard", text)["webhooks"]
-    assert settings.enabled
-    assert settings.cert_file == f"{mount['mountPath']}/tls.crt"
-    assert settings.key_file == f"{mount['mountPath']}/tls.key"
-    assert volume["secret"] == {"secretName": "quorate-guard"}
-    assert [p["containerPort"] for p in container["ports"]] == [10271, settings.port]
-    assert service["spec"]["ports"][0]["targetPort"] == settings.port
-    labels = one("Deployment", "quorate", text)["spec"]["template"]["metadata"]["labels"]
-    assert service["spec"]["selector"].items() <= labels.items()
-    assert webhook["clientConfig"]["service"] == {
-        "namespace": "batch",
-        "name": "quorate-guard",
-        "path": guard.PATH,
-    }
-    sent = base64.b64decode(webhook["clientConfig"]["caBundle"])
-    assert sent.strip() == guard_pair[0].read_bytes().strip()
-    assert webhook["failurePolicy"] == "Ignore"
-    assert webhook["timeoutSeconds"] == 1
-    (where,) = webhook["namespaceSelector"]["matchExpressions"]
-    assert (where["operator"], where["values"]) == ("NotIn", ["kube-system", "batch"])
-
-
-def test_without_the_guard_nothing_of_it_is_there_but_that_it_is_off():
-    kinds = {item["kind"] for item in objects(render())}
-    assert not kinds & {"Service", "ValidatingWebhookConfiguration"}
-    spec = one("Deployment", "quorate")["spec"]["template"]["spec"]
-    assert "guard" not in str(spec)
-
-
-def test_the_guard_adds_no_right(guard_pair):
-    parts = ["rbac"]
-    assert render(parts=parts) == render(parts=parts, guard_ca=guard_pair[0].read_bytes())
-
-
-def test_only_certificates_of_the_guards_file_are_published(guard_pair, tmp_path, capsys):
-    both = tmp_path / "both.pem"
-    both.write_bytes(guard_pair[1].read_bytes() + guard_pair[0].read_bytes())
-    assert manifests(guard_ca=both, only=["guard"]) == 0
-    (_, webhooks) = objects(capsys.readouterr().out)
-    sent = base64.b64decode(webhooks["webhooks"][0]["clientConfig"]["caBundle"])
-    assert b"BEGIN CERTIFICATE" in sent
-    assert b"KEY" not in sent
-
-
-def test_a_guards_file_without_a_certificate_says_what_to_name(guard_pair, tmp_path, capsys):
-    for file in (guard_pair[1], tmp_path / "absent"):
-        assert manifests(guard_ca=file) == 2
-        assert f"--guard-ca {file}: no PEM certificates" in capsys.readouterr().err
-    assert manifests(only=["guard"]) == 2
-    assert "--only guard needs --guard-ca" in capsys.readouterr().err
-
-
 def test_the_probes_and_the_configuration_name_the_same_port():
     (container,) = one("Deployment", "quorate")["spec"]["template"]["spec"]["containers"]
     assert container["ports"][0]["containerPort"] == config.Config.default().health_port
@@ -312,5 +228,5 @@ def test_the_definitions_follow_the_contract(group, minimum):
 
 def test_every_template_is_a_part():
     folder = resources.files("quorate") / "deploy"
-    parts = {*PARTS, NETWORK_PART, GUARD_PART, *components.COMPONENTS, components.MUTATIONS}
+    parts = {*PARTS, NETWORK_PART, *components.COMPONENTS, components.MUTATIONS}
     assert {file.name for file in folder.iterdir()} == {f"{part}.yaml" for part in parts}

@@ -40,8 +40,7 @@ def needs_a_person(gang: GangEntry, cluster: Cluster) -> bool:
     """
     members = gang.members.values()
     is_of_default = bool(members) and all(
-        one.where is Where.FOREIGN and not one.node and one.pod.scheduler == DEFAULT_SCHEDULER
-        for one in members
+        one.where is Where.FOREIGN and one.pod.scheduler == DEFAULT_SCHEDULER for one in members
     )
     return is_of_default or unanswered_since_s(gang, cluster) is not None
 

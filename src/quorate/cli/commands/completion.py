@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from quorate.cli.show import output
 
-_FILES = "--kubeconfig|--config|--data|--write-kubeconfig|--guard-ca|--shape|--output"
+_FILES = "--kubeconfig|--config|--data|--write-kubeconfig|--shape|--output"
 _TAKE_FILES = "lint|replay"
 
 _BASH = f"""\

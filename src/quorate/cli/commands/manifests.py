@@ -6,10 +6,7 @@ package data in ``quorate/deploy``; their comments stay, for whoever reads what 
 
 from __future__ import annotations
 
-import base64
-import ipaddress
 import re
-import ssl
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
@@ -23,32 +20,13 @@ from quorate.cli.show import output as out
 
 PARTS = ("crds", "rbac", "userroles", "flowschema", "deployment")
 """In the order in which they have to be applied: the namespace comes with ``rbac``."""
-GUARD_PART = "guard"
-"""Printed last, and only with the guard's certificate authority."""
 NETWORK_PART = "networkpolicy"
 """Printed when it is asked for: what scrapes metrics has to be let in by a label."""
-GUARD_CA_BYTES_MAX = 1 << 18
 
 DEFAULT_NAMESPACE = "quorate-system"
 DEFAULT_IMAGE = f"quorate:{__version__}"
 DEFAULT_REPLICAS = 2
 REPLICAS_MAX = 10
-
-GUARD_ADDITIONS = {
-    "guard_files": """
-      certFile: /etc/quorate-guard/tls.crt
-      keyFile: /etc/quorate-guard/tls.key""",
-    "guard_port": """
-            - name: guard
-              containerPort: 10272""",
-    "guard_mount": """
-            - {name: guard, mountPath: /etc/quorate-guard, readOnly: true}""",
-    "guard_volume": """
-        - name: guard
-          secret:
-            secretName: quorate-guard""",
-}
-"""What the guard adds to the Deployment, at the end of a line of it each."""
 
 
 class Withheld(StrEnum):
@@ -91,7 +69,6 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # [registry[:port]/]path[:tag][@digest]: enough to keep anything else out of the YAML.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 _KUBERNETES = re.compile(r"v?([0-9]{1,3})\.([0-9]{1,3})([.+-].{0,60})?")
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class ManifestsError(ValueError):
@@ -103,24 +80,18 @@ def render(
     image: str = DEFAULT_IMAGE,
     replicas: int = DEFAULT_REPLICAS,
     parts: Sequence[str] = (),
-    guard_ca: bytes = b"",
     *,
     rights: Collection[str] = tuple(Withheld),
     network_policy: bool = False,
-    control_plane: Sequence[str] = (),
 ) -> str:
     """Return the manifests of these parts, all when empty, in the order to apply them in.
 
-    With ``guard_ca``, the PEM certificate that the guard's own can be verified by, the admission
-    guard is on and its part is there too. ``rights`` are those of ``OPTIONAL_RIGHTS`` to grant.
-    With ``network_policy``, only who is named there reaches its ports; ``control_plane`` are the
-    networks (CIDR) from which the API server asks the guard, all when empty.
+    ``rights`` are those of ``OPTIONAL_RIGHTS`` to grant. With ``network_policy``, only who is
+    named there reaches its ports.
 
     Raises ManifestsError for a value that would not make valid manifests.
     """
-    known: tuple[str, ...] = PARTS
-    known += (NETWORK_PART,) if network_policy else ()
-    known += (GUARD_PART,) if guard_ca else ()
+    known = (*PARTS, NETWORK_PART) if network_policy else PARTS
     _check(namespace, image, replicas, parts, known)
     values = {
         "namespace": namespace,
@@ -131,10 +102,6 @@ def render(
             name.replace("-", "_"): rule if name in rights else ""
             for name, rule in OPTIONAL_RIGHTS.items()
         },
-        "guard_enabled": "true" if guard_ca else "false",
-        "guard_ingress": _guard_ingress(control_plane) if guard_ca else "",
-        "guard_ca": base64.b64encode(guard_ca).decode(),
-        **(GUARD_ADDITIONS if guard_ca else dict.fromkeys(GUARD_ADDITIONS, "")),
     }
     texts = [
         Template(template(part)).substitute(values) for part in known if part in (parts or known)
@@ -210,11 +177,9 @@ def manifests(
     image: str = DEFAULT_IMAGE,
     replicas: int = DEFAULT_REPLICAS,
     only: Sequence[str] = (),
-    guard_ca: Path | None = None,
     preemption: bool = False,
     without: Collection[str] = (),
     network_policy: bool = False,
-    control_plane: Sequence[str] = (),
     component_name: str | None = None,
     rules: Path | None = None,
     kube_version: str | None = None,
@@ -222,10 +187,10 @@ def manifests(
 ) -> int:
     """Print the manifests and return the exit code: the command ``quorate manifests``.
 
-    ``only`` is the repeatable option ``--only``: names of parts. ``guard_ca`` is a file of PEM
-    certificates. ``preemption`` grants the right to delete pods; ``without`` are rights to leave
-    out. With ``component_name`` that component of ``rules`` is printed instead. ``output`` is
-    ``yaml``, with the comments of the templates, or ``json``, one List.
+    ``only`` is the repeatable option ``--only``: names of parts. ``preemption`` grants the right to
+    delete pods; ``without`` are rights to leave out. With ``component_name`` that component of
+    ``rules`` is printed instead. ``output`` is ``yaml``, with the comments of the templates, or
+    ``json``, one List.
     """
     try:
         if component_name is not None and only:
@@ -242,10 +207,8 @@ def manifests(
                 image,
                 replicas,
                 only,
-                _guard_ca(guard_ca) if guard_ca else b"",
                 rights={*Withheld} - {*without} | ({"preemption"} if preemption else set()),
                 network_policy=network_policy or NETWORK_PART in only,
-                control_plane=control_plane,
             )
     except ManifestsError as error:
         return out.error(str(error))
@@ -270,26 +233,6 @@ def _notes(text: str, kube_version: str | None) -> Iterator[str]:
         )
 
 
-def _guard_ingress(control_plane: Sequence[str]) -> str:
-    """Return the rule for the guard's port. Raises ManifestsError for what is no network."""
-    blocks = []
-    for written in control_plane:
-        try:
-            network = ipaddress.ip_network(written)
-        except ValueError as error:
-            raise ManifestsError(
-                f"--control-plane {written!r} is no network: {error}. Write one as 10.0.0.0/28."
-            ) from error
-        blocks.append(f'\n        - ipBlock: {{cidr: "{network}"}}')
-    whence = f"from:{''.join(blocks)}\n      ports:" if blocks else "ports:"
-    return f"""
-    # The guard's port, for the API server: quorate manifests --control-plane 10.0.0.0/28 names its
-    # network. Whoever else gets through is heard unless guard.clientCAFile is set
-    # (docs/operators/guard.md).
-    - {whence}
-        - port: 10272"""
-
-
 def _as_json(text: str) -> str:
     import json  # noqa: PLC0415 - rarely wanted, as is the next
 
@@ -303,29 +246,6 @@ def template(part: str) -> str:
     """Return the template of a part, a ``string.Template``: ``tools.chart`` makes Helm's of it."""
     folder = resources.files("quorate") / "deploy"
     return (folder / f"{part}.yaml").read_text(encoding="utf-8")
-
-
-def _guard_ca(path: Path) -> bytes:
-    """Read certificates, and nothing else: a key in the same file must not be published."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(GUARD_CA_BYTES_MAX)
-        ssl.create_default_context(cadata=data.decode("ascii"))
-    except (OSError, ValueError) as error:  # SSLError is an OSError
-        reason = getattr(error, "strerror", None) or error
-        raise ManifestsError(
-            f"--guard-ca {path}: no PEM certificates can be read: {reason}. Name the certificate"
-            " that the guard's own can be verified by; docs/operators/guard.md says how to make it."
-        ) from error
-    certificates = _CERTIFICATE.findall(data)
-    return b"\n".join(certificates) + b"\n"
-
-
-def _by_options(known: Sequence[str]) -> str:
-    """Return the parts that only an option adds, where it is not given."""
-    options = {GUARD_PART: "--guard-ca", NETWORK_PART: "--network-policy"}
-    lacks = [f"{part} with {option}" for part, option in options.items() if part not in known]
-    return f"; {' and '.join(lacks)}" if lacks else ""
 
 
 def _check(
@@ -346,13 +266,10 @@ def _check(
             f"--replicas {replicas} is out of range. Use 1 to {REPLICAS_MAX}: one leads, the"
             f" others wait; {DEFAULT_REPLICAS} is enough."
         )
-    if GUARD_PART in parts and GUARD_PART not in known:
-        raise ManifestsError(
-            "--only guard needs --guard-ca: the API server has to verify the guard's certificate."
-        )
     unknown = [part for part in parts if part not in known]
     if unknown:
+        lacks = "" if NETWORK_PART in known else f"; {NETWORK_PART} with --network-policy"
         raise ManifestsError(
             f"--only {unknown[0]!r} is no part of the manifests. The parts are {', '.join(known)}"
-            f"{_by_options(known)}."
+            f"{lacks}."
         )

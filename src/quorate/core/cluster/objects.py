@@ -50,7 +50,6 @@ _IDS: dict[type[Change], Callable[[Any], ObjectId]] = {
     changes.PodBound: lambda change: (OUTCOME, change.uid),
     changes.BindFailed: lambda change: (OUTCOME, change.uid),
     changes.PreemptionFailed: lambda change: (OUTCOME, change.uid),
-    changes.BindingAdmitted: lambda change: (OUTCOME, change.uid),
     changes.ClaimWritten: lambda change: (OUTCOME, change.claim.uid),
 }
 

@@ -79,13 +79,6 @@ def note_prepared(cluster: ClusterState, change: changes.PrepareFailed | changes
         cluster.touched.add(change.key)
 
 
-def binding_admitted(cluster: ClusterState, change: changes.BindingAdmitted) -> None:
-    """Count another scheduler's pod on the node to which it is being bound, or stop that."""
-    entry = cluster.pods.get(change.uid)
-    if entry is not None and entry.where is Where.FOREIGN:
-        cluster.move(entry, Where.FOREIGN, change.node)
-
-
 def claim_written(cluster: ClusterState, change: changes.ClaimWritten) -> None:
     """Take what we wrote into a claim, unless it is gone; it comes before its pod's outcome."""
     claim = change.claim
@@ -101,7 +94,6 @@ HANDLERS: dict[type[changes.Change], Callable[..., None]] = {
     changes.PreemptionFailed: preemption_failed,
     changes.PrepareFailed: note_prepared,
     changes.Undone: note_prepared,
-    changes.BindingAdmitted: binding_admitted,
     changes.ClaimWritten: claim_written,
     changes.JournalFound: journal_found,
 }

@@ -220,16 +220,6 @@ class Undone(Change, frozen=True):
     key: GangKey
 
 
-class BindingAdmitted(Change, frozen=True):
-    """The guard let a Binding of another scheduler through: the pod is on its way to ``node``.
-
-    An empty ``node`` takes that back: the pod has not been seen there in time.
-    """
-
-    uid: str
-    node: str
-
-
 class ClaimWritten(Change, frozen=True):
     """We wrote devices into a claim, and this is how it is now: the watch tells of it later."""
 
@@ -259,7 +249,6 @@ AnyChange = (
     | PreemptionFailed
     | PrepareFailed
     | Undone
-    | BindingAdmitted
     | ClaimWritten
     | JournalFound
 )

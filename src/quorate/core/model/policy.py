@@ -253,14 +253,8 @@ ORDER_SPREADS_MAX = 32
 RESERVED_NODES_NAMED_MAX = 5
 """Nodes that a message names of those on which capacity is reserved."""
 
-# The guard and the invariants (``check``).
+# The invariants (``check``).
 
-ADMITTED_S = 3.0
-"""How long an allowed binding counts before the watch shows it."""
-ADMITTED_MAX = 10_000
-"""So many such bindings are remembered; of more the oldest goes."""
-GANGS_NAMED_MAX = 3
-"""Gangs that a denial names of those that room is promised to."""
 OVERCOMMIT_TOLERATED_S = 15.0
 """Another scheduler may take room at the moment of our bind; the kubelet then refuses a pod."""
 UNDONE_TOLERATED_S = 120.0

@@ -117,8 +117,6 @@ def _carry_place(before: PodEntry, entry: PodEntry, cluster: Cluster, *, is_asid
     elif before.where is Where.PAST and entry.where is not Where.REFUSED:
         where = Where.BOUND if is_moved else Where.PAST
         cluster.move(entry, where, entry.node or before.node)
-    elif before.where is Where.FOREIGN and before.node and entry.where is Where.FOREIGN:
-        cluster.move(entry, Where.FOREIGN, before.node)
 
 
 def _carry_decisions(

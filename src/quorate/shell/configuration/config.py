@@ -45,7 +45,6 @@ KIND = "SchedulerConfiguration"
 __all__ = [
     "Config",
     "ConfigError",
-    "GuardConfig",
     "LeaderElection",
     "RecorderConfig",
     "load",
@@ -72,17 +71,6 @@ class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
 
 
-class GuardConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The admission guard's server. ``client_ca_file``: only clients with its certificates."""
-
-    enabled: bool = False
-    host: str = "0.0.0.0"
-    port: int = 10272
-    cert_file: str = ""
-    key_file: str = ""
-    client_ca_file: str = ""
-
-
 def _health_host() -> str:
     """Return where health and metrics are heard: all addresses in a pod, else this machine alone.
 
@@ -97,7 +85,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = Policy()
     leader_election: LeaderElection = LeaderElection()
     recorder: RecorderConfig = RecorderConfig()
-    guard: GuardConfig = GuardConfig()
     health_host: str = msgspec.field(default_factory=_health_host)
     health_port: int = 10271
     bind_concurrency: int = 64
@@ -143,14 +130,10 @@ def _build(values: dict[str, Any]) -> Config:
         policy["life_cycle"] = LifeCycleLabels(**policy["life_cycle"])
     election = LeaderElection(**values.pop("leader_election", {}))
     recorder = RecorderConfig(**values.pop("recorder", {}))
-    guard = values.pop("guard", {})
-    if "address" in guard:
-        guard["host"], guard["port"] = guard.pop("address")
     return Config(
         policy=Policy(**policy),
         leader_election=election,
         recorder=recorder,
-        guard=GuardConfig(**guard),
         **values,
     )
 
@@ -171,12 +154,6 @@ def _check_together(config: Config, reader: Reader) -> None:
         f"slots would be held for {policy.hold_s:g} s where nobody asks for a length, and"
         f" {policy.hold_s_max:g} s are the most that may be asked for",
         "Lower holdSlotSeconds or raise holdSlotMaxSeconds.",
-    )
-    reader.expect(
-        not config.guard.enabled or bool(config.guard.cert_file and config.guard.key_file),
-        ("guard.enabled", "guard.certFile", "guard.keyFile"),
-        "the guard serves HTTPS and has no certificate with a key",
-        "Set guard.certFile and guard.keyFile; docs/operators/guard.md says how to make them.",
     )
     reader.expect(
         len(set(policy.life_cycle.keys)) == len(_LIFE_CYCLE),
@@ -260,14 +237,6 @@ _RECORDER = {
     "path": Field("path", text(_absolute_path)),
 }
 
-_GUARD = {
-    "enabled": Field("enabled", boolean),
-    "address": Field("address", text(_address)),
-    "certFile": Field("cert_file", text(_absolute_path)),
-    "keyFile": Field("key_file", text(_absolute_path)),
-    "clientCAFile": Field("client_ca_file", text(_absolute_path)),
-}
-
 _PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
 
 _LIFE_CYCLE = {
@@ -295,7 +264,6 @@ _TOP = {
     "nodeLifeCycle": Field("life_cycle", section(_LIFE_CYCLE)),
     "leaderElection": Field("leader_election", section(_ELECTION)),
     "recorder": Field("recorder", section(_RECORDER)),
-    "guard": Field("guard", section(_GUARD)),
     "healthAddress": Field("health_address", text(_address)),
     "bindConcurrency": Field("bind_concurrency", whole_number(1, _BIND_CONCURRENCY_MAX)),
     "logLevel": Field("log_level", choice({n: n for n in ("debug", "info", "warning", "error")})),

@@ -12,7 +12,6 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from quorate.core.check.guard import GuardAnswer
 from quorate.core.check.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.telling.counted_gangs import CountedGangs
@@ -46,9 +45,6 @@ class Metrics:
             buckets=(0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0),
         )
         self.cycles = self._counter("cycles", "Decisions made.", [])
-        self.guard_reviews = self._counter(
-            "guard_reviews", "Bindings that the admission guard was asked about.", ["answer"]
-        )
         self.recordings_failed = self._counter("recordings_failed", "Recordings that failed.", [])
         self.recorder_bytes = self._gauge("recorder_bytes", "Size of the recording in memory.", [])
         self._make_gang_metrics()
@@ -172,8 +168,6 @@ class Metrics:
             self.invariant_violations.labels(str(invariant))
         for kind in LeaseError:
             self.lease_errors.labels(str(kind))
-        for answer in GuardAnswer:
-            self.guard_reviews.labels(str(answer))
         for status in STATUSES:
             self.api_errors.labels(status)
         self.show_gangs(self._counted)

@@ -1,1 +1,1 @@
-"""What we answer over HTTP: health, metrics, the admission guard."""
+"""What we answer over HTTP: health and metrics."""

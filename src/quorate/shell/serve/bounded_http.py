@@ -1,6 +1,6 @@
 """An HTTP server that strangers can take little from. In: an answer for each request.
 
-Used by ``health`` and ``guard``. Heads are small, connections are few and do not last. When there
+Used by ``health``. Heads are small, connections are few and do not last. When there
 are too many, one of the address that has most of them goes; of those that have as many, one that
 never was answered here. So a kubelet is heard, and may be slow, whoever floods the port.
 """
@@ -48,7 +48,7 @@ class BoundedServer(web.Server):
         connections_max: int,
         connection_s_max: float,
     ) -> None:
-        """``connection_s_max`` runs from a connection's start, or from its last ``prolong``."""
+        """``connection_s_max`` runs from a connection's start."""
         self._answer_page = answer
         super().__init__(
             self._answered,
@@ -84,13 +84,6 @@ class BoundedServer(web.Server):
         if handler in self._open:
             self._open.pop(handler).end.cancel()
         super().connection_lost(handler, exc)
-
-    def prolong(self, handler: web.RequestHandler) -> None:
-        """Count a connection's time anew, as if it had just been made: it was of use."""
-        if handler in self._open:
-            one = self._open.pop(handler)
-            one.end.cancel()
-            self._open[handler] = one._replace(end=self._end_of(one.transport))
 
     def _least_missed(self) -> web.RequestHandler:
         """Return the connection to end: the oldest of whoever takes most room here."""

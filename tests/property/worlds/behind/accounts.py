@@ -14,7 +14,6 @@ from quorate.core.model import GangKey
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
-    BindingAdmitted,
     GangChanged,
     GangGone,
     NodeChanged,
@@ -87,8 +86,6 @@ class Accounts:
                 self._bind_failed(change)
             case OwnerChanged():
                 self.owners[change.namespace, change.owner] = change
-            case BindingAdmitted():
-                self.excused.add(change.node)
             case _:
                 pass
 

@@ -8,7 +8,7 @@ finish what a dead leader has left.
 from __future__ import annotations
 
 from quorate.core.model import Toleration, policy
-from quorate.core.model.changes import BindingAdmitted, JournalFound
+from quorate.core.model.changes import JournalFound
 from quorate.core.model.reasons import Reason
 from quorate.core.model.selectors import tolerates
 from quorate.core.scheduler import Scheduler
@@ -26,9 +26,6 @@ _CORDON = "node.kubernetes.io/unschedulable"
 
 def come_to_rest(world, chance):
     """Let everything under way succeed, and decide until nothing is planned or due."""
-    for uid in list(world.admitted):
-        world.hear(BindingAdmitted(uid, ""))
-    world.admitted.clear()
     busy_s = world.now_s
     for _ in range(_ROUNDS_MAX):
         _finish(world, chance)

@@ -1,9 +1,9 @@
-"""Moves of everything else: namespaces, Services, budgets, APIs, the guard, and the scheduler."""
+"""Moves of everything else: namespaces, Services, budgets, APIs, and the scheduler."""
 
 from __future__ import annotations
 
 from quorate.core.model import Namespace, PodSpec
-from quorate.core.model.changes import BindFailure, BindingAdmitted
+from quorate.core.model.changes import BindFailure
 from quorate.core.model.selecting_objects import (
     PodDisruptionBudget,
     ReplicaSet,
@@ -136,19 +136,11 @@ def served(world, chance):
     world.server.put_served(chance.choice(["x-k8s", "sigs", "volcano"]), chance.random() < 0.7)
 
 
-def admitted(world, chance):
-    """The guard lets another scheduler's Binding through; the pod arrives there, or does not."""
+def bind_foreign(world, chance):
+    """Another scheduler binds a pod of its own, whatever room is left there."""
     pod = some_pod(world, chance, lambda pod: pod.scheduler == "others" and not pod.node)
-    if pod is None or not world.server.nodes:
-        return
-    node = world.admitted.pop(pod.uid, "")
-    if not node:
-        world.admitted[pod.uid] = node = chance.choice(sorted(world.server.nodes))
-        world.hear(BindingAdmitted(pod.uid, node))
-    elif chance.random() < 0.6:
-        world.server.edit_pod(pod.uid, node=node)
-    else:
-        world.hear(BindingAdmitted(pod.uid, ""))
+    if pod is not None and world.server.nodes:
+        world.server.edit_pod(pod.uid, node=chance.choice(sorted(world.server.nodes)))
 
 
 MOVES = {
@@ -172,6 +164,6 @@ MOVES = {
         service,
         budget,
         served,
-        admitted,
+        bind_foreign,
     )
 }

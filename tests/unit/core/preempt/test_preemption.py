@@ -4,7 +4,7 @@ import msgspec
 
 from quorate.core.check.invariants import check_all
 from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
-from quorate.core.model.changes import BindingAdmitted, ObjectChanged, PodBound, PreemptionFailed
+from quorate.core.model.changes import ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.model.plan import Victim
 from quorate.core.model.selecting_objects import PodDisruptionBudget
 from tests.unit.core.preemption_world import cleared, full, high, world
@@ -258,16 +258,6 @@ def kept_out_of_all_but(w: World, pod: str) -> None:
     high(w, cpu=4, labels={"app": "high"})
     assert cleared(w) == []
     assert not w.cluster.pods[f"uid-{pod}"].may_be_preempted
-
-
-def test_a_pod_of_others_that_the_guard_let_through_is_a_victim_once_it_is_bound():
-    w = world()
-    w.node("n0", cpu=4, labels={"h": "n0"})
-    w.pod("other", scheduler="default-scheduler", cpu=4)
-    w.observe(BindingAdmitted("uid-other", "n0"))
-    kept_out_of_all_but(w, "other")
-    w.edit("other", node="n0", phase="Running")
-    assert cleared(w) == [("high", "n0", ["other"])]
 
 
 def test_a_pod_that_leaves_a_gang_whose_binds_are_under_way_is_a_victim_at_once():

@@ -6,7 +6,7 @@ from quorate.core.check.invariants import check_all
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.model import Membership
-from quorate.core.model.changes import BindFailure, BindingAdmitted, PodChanged
+from quorate.core.model.changes import BindFailure, PodChanged
 from quorate.core.model.journal import entry_of
 from quorate.core.turn.applying import Applier
 from quorate.core.turn.defects import Defects
@@ -105,23 +105,6 @@ def test_what_stands_in_for_a_pod_is_ever_simpler_and_at_last_nothing():
         seen.append(change and (change.pod.scheduler, change.pod.node))
         defects.weaken(what, Planted(), node=node)
     assert seen == [("quorate", ""), ("", ""), ("", "n0"), None]
-
-
-def test_a_pod_that_another_scheduler_is_binding_keeps_its_room_when_it_changes_to_poison(
-    monkeypatch,
-):
-    w = world(nodes=1, cpu=2)
-    w.pod("other", scheduler="default-scheduler", cpu=2)
-    w.observe(BindingAdmitted("uid-other", "n0"))
-    with monkeypatch.context() as patch:
-        fails_for(patch, Cluster, "_class_of", lambda one: bool(getattr(one, "labels", ())))
-        w.edit("other", labels=(("a", "b"),))
-        w.gang("job", 1)
-        assert w.decide().gangs == ()
-    w.decide(after_s=1.0)
-    assert w.decide(after_s=1.0).gangs == ()
-    w.observe(BindingAdmitted("uid-other", ""))
-    assert w.cycle() == {"job-0": "n0"}
 
 
 @pytest.mark.parametrize("stage", ["_class_of", "_gang_for", "_leave", "_enter", "_after_loss"])

@@ -12,7 +12,6 @@ from quorate.core.model.policy import Policy
 from quorate.shell.configuration.config import (
     Config,
     ConfigError,
-    GuardConfig,
     LeaderElection,
     RecorderConfig,
     load,
@@ -53,12 +52,6 @@ def test_every_field_is_read():
         "  renewDeadlineSeconds: 20\n"
         "  retryPeriodSeconds: 4\n"
         "recorder: {enabled: false, maxBytes: 1048576, path: /tmp/a}\n"
-        "guard:\n"
-        "  enabled: true\n"
-        "  address: 127.0.0.1:7\n"
-        "  certFile: /c/tls.crt\n"
-        "  keyFile: /c/tls.key\n"
-        "  clientCAFile: /c/ca.crt\n"
         "healthAddress: '[::1]:0'\n"
         "bindConcurrency: 8\n"
         "logLevel: debug\n"
@@ -86,14 +79,6 @@ def test_every_field_is_read():
             retry_period_s=4,
         ),
         recorder=RecorderConfig(enabled=False, bytes_max=1 << 20, path="/tmp/a"),
-        guard=GuardConfig(
-            enabled=True,
-            host="127.0.0.1",
-            port=7,
-            cert_file="/c/tls.crt",
-            key_file="/c/tls.key",
-            client_ca_file="/c/ca.crt",
-        ),
         health_host="::1",
         health_port=0,
         bind_concurrency=8,
@@ -148,14 +133,6 @@ def test_anchors_are_followed():
         ("healthAddress: 10271", 3, "healthAddress", "no address with a port|Write host:port"),
         ("healthAddress: a:70000", 3, "healthAddress", "no address with a port"),
         ("healthAddress: ::1:80", 3, "healthAddress", "[::]:10271"),
-        (
-            "guard: {enabled: true, certFile: /c}",
-            3,
-            "guard.enabled",
-            "no certificate with a key|Set guard.certFile and guard.keyFile",
-        ),
-        ("guard: {keyFile: tls.key}", 3, "guard.keyFile", "no absolute path"),
-        ("guard: {address: x}", 3, "guard.address", "no address with a port"),
         ("leaderElection: 3", 3, "leaderElection", "holds no fields|such as enabled"),
         ("leaderElection:\n  enabled: yes", 4, "leaderElection.enabled", "Write true or false."),
         (

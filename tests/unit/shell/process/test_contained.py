@@ -1,22 +1,15 @@
 """Goal: what runs beside the loop goes on after a defect of ours, and tells of it (law 2).
 
-Method: the first call raises; the runs of the simulation serve no guard and know no Volcano.
+Method: the first call raises; the runs of the simulation know no Volcano.
 """
 
 import asyncio
 
-from quorate.core.cluster.cluster import Cluster
 from quorate.core.model.policy import Policy
 from quorate.core.scheduler import Scheduler
-from quorate.shell.configuration.config import GuardConfig
-from quorate.shell.process.clock import SystemClock
 from quorate.shell.report import volcano_queues
-from quorate.shell.report.metrics import Metrics
 from quorate.shell.report.volcano_queues import VolcanoQueues
 from quorate.shell.report.write_queue import WriteQueue
-from quorate.shell.serve import guard
-from quorate.shell.serve.guard import GuardServer
-from tools.certificates import write_pair
 from tools.testing import HANGS_S
 
 
@@ -41,24 +34,6 @@ class Fragile:
     async def goes_on(self):
         async with asyncio.timeout(HANGS_S):
             await self.went_on.wait()
-
-
-async def test_the_guard_looks_again_after_a_defect(monkeypatch, tmp_path):
-    """It looked no more: a renewed certificate was not read, and what it allowed took room."""
-    monkeypatch.setattr(guard, "_LOOK_EVERY_S", 0.01)
-    cert_file, key_file = map(str, write_pair(tmp_path))
-    config = GuardConfig(
-        enabled=True, host="127.0.0.1", port=0, cert_file=cert_file, key_file=key_file
-    )
-    for name in ("_certificate.renew", "_guard.expire"):
-        fragile = Fragile()
-        server = GuardServer(config, Cluster([]), SystemClock(), Metrics(), fragile.note)
-        part, _, method = name.partition(".")
-        monkeypatch.setattr(getattr(server, part), method, fragile)
-        await server.start(lambda: True, lambda _: None)
-        await fragile.goes_on()
-        await server.close()
-        assert [(stage, said) for stage, _, said in fragile.noted] == [("observe", "'planted'")]
 
 
 async def test_volcanos_queues_are_made_after_a_defect(monkeypatch):

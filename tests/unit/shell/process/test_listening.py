@@ -1,20 +1,13 @@
-"""Where health, metrics and the guard are heard: on both families, unless one address is named."""
+"""Where health and metrics are heard: on both families, unless one address is named."""
 
 import asyncio
 import socket
-import ssl
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from quorate.core.cluster.cluster import Cluster
-from quorate.shell.configuration.config import Config, GuardConfig
-from quorate.shell.process.clock import SystemClock
-from quorate.shell.report.metrics import Metrics
-from quorate.shell.serve.guard import GuardError, GuardServer
+from quorate.shell.configuration.config import Config
 from quorate.shell.serve.health import HealthError, HealthServer
-from tests.unit.shell.scripted_server import no_defect
-from tools.certificates import write_pair
 
 EVERYWHERE = pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 
@@ -22,12 +15,6 @@ EVERYWHERE = pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
 def health(host, port=0):
     registry = CollectorRegistry()
     return HealthServer(host, port, registry=registry, unready_reason=lambda: None)
-
-
-def guard(folder, host, port=0):
-    cert_file, key_file = map(str, write_pair(folder))
-    config = GuardConfig(enabled=True, host=host, port=port, cert_file=cert_file, key_file=key_file)
-    return GuardServer(config, Cluster(["quorate"]), SystemClock(), Metrics(), no_defect)
 
 
 async def hears(address, port, tls=None):
@@ -64,25 +51,14 @@ async def test_health_is_heard_on_every_address(host):
     assert [a for a in addresses() if await hears(a, server.port)] == []
 
 
-@EVERYWHERE
-async def test_the_guard_is_heard_on_every_address(tmp_path, host):
-    server = guard(tmp_path, host)
-    await server.start(lambda: True, lambda _: None)
-    tls = ssl.create_default_context(cafile=tmp_path / "guard.crt")
-    tls.check_hostname = False  # its certificate is for 127.0.0.1
-    assert [a for a in addresses() if not await hears(a, server.port, tls)] == []
-    await server.close()
-
-
 def test_by_default_health_is_heard_everywhere_in_a_pod_and_on_this_machine_only_elsewhere(
     monkeypatch,
 ):
     """Whoever shared a network with a laptop could read the metrics of its ``quorate run``."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
-    assert Config.default().health_host == Config.default().guard.host == "0.0.0.0"
+    assert Config.default().health_host == "0.0.0.0"
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
     assert Config.default().health_host == "127.0.0.1"
-    assert Config.default().guard.host == "0.0.0.0"  # off by default; the API server asks it
 
 
 async def test_one_address_is_that_one_alone():
@@ -103,7 +79,7 @@ async def test_a_kernel_without_ipv6_is_heard_on_ipv4(monkeypatch, host):
 
 @EVERYWHERE
 @pytest.mark.parametrize("taken", ["0.0.0.0", "::"])
-async def test_a_port_in_use_on_either_family_is_named(tmp_path, host, taken):
+async def test_a_port_in_use_on_either_family_is_named(host, taken):
     family = socket.AF_INET6 if taken == "::" else socket.AF_INET
     if family == socket.AF_INET6 and "::1" not in addresses():
         pytest.skip("this machine has no IPv6")
@@ -111,5 +87,3 @@ async def test_a_port_in_use_on_either_family_is_named(tmp_path, host, taken):
         port = other.getsockname()[1]
         with pytest.raises(HealthError, match=f":{port}: the port is in use; stop the other"):
             await health(host, port).start()
-        with pytest.raises(GuardError, match=f":{port}: the port is in use; configure another"):
-            await guard(tmp_path, host, port).start(lambda: True, lambda _: None)

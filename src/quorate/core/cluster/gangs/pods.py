@@ -27,7 +27,7 @@ class Where(IntEnum):
     ENDED = 6
     """Finished without ever having had a node."""
     FOREIGN = 7
-    """Another scheduler's, without a node; the guard may have allowed its binding to one."""
+    """Another scheduler's, without a node."""
     REFUSED = 8
     """Its node's kubelet refused it. It will never run, so it does not count for its gang."""
     PAST = 9
@@ -40,8 +40,8 @@ class Where(IntEnum):
 
 UNDER_WAY = frozenset({Where.ASSUMED, Where.RELABELLED})
 """Places of pods whose Binding of ours has no outcome yet."""
-ON_NODES = UNDER_WAY | {Where.BOUND, Where.FOREIGN, Where.PAST}
-"""Places in which a pod keeps its node when it changes; a foreign one has one during its bind."""
+ON_NODES = UNDER_WAY | {Where.BOUND, Where.PAST}
+"""Places in which a pod has a node."""
 UNDECIDED = frozenset({Where.WAITING, Where.GATED, Where.INVALID, Where.NEXT_RUN})
 """Places of pods without a node that may get one."""
 SETTLED = frozenset({Where.BOUND, Where.PAST})
