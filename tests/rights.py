@@ -35,16 +35,6 @@ _SEEN = ("nodes", "pods", "namespaces")
 
 def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
-    yield from (
-        Right(verb, group, one)
-        for group, one in (
-            ("", "replicationcontrollers"),
-            ("", "services"),
-            ("apps", "replicasets"),
-            ("apps", "statefulsets"),
-        )
-        for verb in ("list", "watch")
-    )
     volumes = ("persistentvolumeclaims", "persistentvolumes")
     yield from (Right(verb, "", one) for one in volumes for verb in ("list", "watch", "patch"))
     of_storage = ("csidrivers", "csinodes", "csistoragecapacities", "storageclasses")

@@ -14,7 +14,7 @@ from quorate.core.model.reasons import Reason
 from quorate.lint.check import Text, check
 from quorate.lint.finding import Severity
 from quorate.lint.manifests import Options
-from quorate.shell.configuration import config, profiles
+from quorate.shell.configuration import config
 from tests.paths import ROOT, tracked
 from tools.controlplane.versions import OPERATORS
 from tools.site.hooks import PAGES
@@ -141,12 +141,7 @@ def test_every_field_of_the_configuration_has_its_row():
     for section, table in sections.items():
         fields |= {f"{section}.{name}" for name in getattr(config, table)}
     assert fields - documented == set()
-    assert set(profiles._ARGUMENTS) - documented == set()
-    text = page("operators/configure.md")
-    arguments = {name for table in profiles._ARGUMENTS.values() for name in table}
-    assert {
-        one for one in arguments | set(profiles._PLUGIN_SETS) if f"`{one}`" not in text
-    } == set()
+    assert set(config._PROFILE) - documented == set()
 
 
 def test_defaults_of_the_configuration_are_those_of_the_code():

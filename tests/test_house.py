@@ -27,7 +27,7 @@ NO_BOUNDS = {
     # What marks a thing: the column of a class without demands, a row that there is not.
     *("_WITHOUT_LIMIT", "_NOWHERE"),
     # kube-scheduler's own numbers, and the API's.
-    *("WEIGHTS", "SCORE_OF_FIRST", "_LEAST", "_MOST_OF_A_CONTAINER", "_DECIMAL"),
+    *("WEIGHTS", "SCORE_OF_FIRST", "_DECIMAL"),
     # How large an array is at first; it grows.
     *("_ROWS_FIRST", "_WIDTH_FIRST", "_FIRST"),
 }

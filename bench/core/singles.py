@@ -19,6 +19,7 @@ from quorate.core.model import (
     HostPort,
     LabelSelector,
     Node,
+    Owner,
     Pod,
     PodClaim,
     PodSelector,
@@ -44,7 +45,6 @@ from quorate.core.model.devices import (
 )
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.model.selecting_objects import Service
 from quorate.core.model.storage import Claim, ClaimRef, CSINode, StorageClass, Volume
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -85,7 +85,8 @@ class Kind(NamedTuple):
     running: dict[str, Any] = {}  # noqa: RUF012
     """Fields of the spec of 1,000 more running pods of the same labels."""
     claims: str = ""
-    services: int = 0
+    replicas: int = 0
+    """Sets of replicas that the pods are of."""
     mixed: bool = False
     cpu: int = 4_000
     backlog: int = 0
@@ -110,7 +111,7 @@ KINDS: dict[str, Kind] = {
     "plain": Kind(),
     "hard zone spread": Kind({"spread": (_hard_zone_spread(),)}),
     "soft zone and host spread": Kind({"spread": _SPREAD_SOFT}),
-    "default spread, 10 Services": Kind(services=10),
+    "replicas of 10 sets": Kind(replicas=10),
     "affinity by zone": Kind({"affinity": (_term("web", ZONE),)}),
     "affinity by host": Kind({"affinity": (_term("web", HOST),)}, cpu=400_000),
     "anti-affinity by host": Kind({"anti_affinity": (_term("web", HOST),)}),
@@ -207,8 +208,6 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
     plain = PodSpec(requests=_REQUESTS, scored=_SCORED)
     for index in range(running):
         yield PodChanged(_pod(f"old-{index}", plain, "db", f"node-{index % nodes}"))
-    for number in range(kind.services):
-        yield ObjectChanged(Service("default", f"web-{number}", _labels(f"web-{number}")))
     yield ObjectChanged(StorageClass("fast", _DRIVER, "WaitForFirstConsumer"))
     yield ObjectChanged(
         StorageClass("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer")
@@ -227,8 +226,10 @@ def _pods(kind: Kind, count: int) -> Iterator[tuple[list[Change], Pod]]:
         PodSpec(**({"requests": _REQUESTS, "scored": _SCORED} | dict(one.fields))) for one in kinds
     ]
     for index in range(count):
-        app = f"web-{index % kind.services}" if kind.services else "web"
+        app = f"web-{index % kind.replicas}" if kind.replicas else "web"
         uses: dict[str, Any] = {}
+        if kind.replicas:
+            uses["owner"] = Owner("apps/v1", "ReplicaSet", app)
         changes: list[Change] = []
         if kind.claims == "devices":
             uses["device_claims"] = (PodClaim("gpu", f"claim-{index}", own=True),)

@@ -21,7 +21,6 @@ APPS = ("web", "db", "cache")
 OWNERS = ("ReplicaSet", "StatefulSet")
 TAINTS = ("dedicated", "gpu", "node.kubernetes.io/not-ready")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-IMAGES = ("registry.example/app:v1", "registry.example/base", "tool@sha256:00ff")
 MEBI = 1 << 20
 
 
@@ -52,12 +51,11 @@ def draw_case(choice: Choice) -> Object:
     return found | {
         "objects": objects,
         # Scores of nodes that do not pass are compared too: else few cases have two nodes to score.
-        "scoreAll": choice.chance(70),
     }
 
 
 def node(choice: Choice, index: int) -> Object:
-    """Return a node with labels, taints, a cordon, room and images."""
+    """Return a node with labels, taints, a cordon and room."""
     name = f"n{index}"
     labels = {HOSTNAME: name} if not choice.chance(5) else {}
     if not choice.chance(15):
@@ -79,11 +77,6 @@ def node(choice: Choice, index: int) -> Object:
     if choice.chance(8):
         spec["unschedulable"] = True
     status: Object = {"allocatable": allocatable}
-    if choice.chance(40):
-        status["images"] = [
-            {"names": [image], "sizeBytes": choice.pick((10, 100, 700)) * MEBI}
-            for image in IMAGES[: choice.number(1, 3)]
-        ]
     return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
 
@@ -136,7 +129,7 @@ def _init_containers(choice: Choice) -> list[Object]:
 
 
 def container(choice: Choice) -> Object:
-    """Return a container with requests, an image and sometimes a host port."""
+    """Return a container with requests and sometimes a host port."""
     requests: Object = {}
     if choice.chance(70):
         requests["cpu"] = choice.pick(("0", "100m", "250m", "1", "3"))
@@ -146,7 +139,7 @@ def container(choice: Choice) -> Object:
         requests["example.com/gpu"] = choice.pick(("1", "2"))
     if choice.chance(10):
         requests["ephemeral-storage"] = choice.pick(("1Gi", "20Gi"))
-    found: Object = {"image": choice.pick(IMAGES), "resources": {"requests": requests}}
+    found: Object = {"image": "app", "resources": {"requests": requests}}
     if "example.com/gpu" in requests:
         found["resources"]["limits"] = {"example.com/gpu": requests["example.com/gpu"]}
     if choice.chance(15):

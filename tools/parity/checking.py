@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from quorate.core.model.profile import KUBE_SCHEDULER, Profile
+from quorate.core.rules.rule import Rule
+from quorate.core.rules.table import FILTERS
 from tools.oracle import Oracle
 from tools.parity.cases import draw_case
 from tools.parity.compare import differences
@@ -17,14 +18,12 @@ Case = dict[str, Any]
 
 
 class Tally:
-    """What was compared: cases, verdicts and scores by rule, and the cases that differ."""
+    """What was compared: cases, verdicts by rule, and the cases that differ."""
 
     def __init__(self) -> None:
         self.cases = 0
         self.refusals: Counter[str] = Counter()
         """Nodes that a rule of kube-scheduler refused."""
-        self.scored: Counter[str] = Counter()
-        """Cases in which a score told two nodes apart."""
         self.sentences = 0
         self.cleared: Counter[str] = Counter()
         """Cases in which preemption clears a node, and what was to be seen in them."""
@@ -35,11 +34,6 @@ class Tally:
         self.cases += 1
         for verdicts in theirs["filter"].values():
             self.refusals.update(r for r, v in (verdicts or {}).items() if v["code"] != "Success")
-        by_rule: dict[str, set[int]] = {}
-        for scores in (theirs.get("scores") or {}).values():
-            for rule, score in scores.items():
-                by_rule.setdefault(rule, set()).add(score)
-        self.scored.update(rule for rule, values in by_rule.items() if len(values) > 1)
         self.sentences += not theirs.get("feasible")
         self._note_preemption(theirs.get("preemption") or {})
 
@@ -53,11 +47,10 @@ class Tally:
     def summary(self) -> str:
         """Return one line."""
         rules = ", ".join(f"{rule} {count}" for rule, count in sorted(self.refusals.items()))
-        scores = ", ".join(f"{rule} {count}" for rule, count in sorted(self.scored.items()))
         cleared = ", ".join(f"{what} {count}" for what, count in self.cleared.items())
         return (
             f"{self.cases} cases, {len(self.different)} differ; refusals: {rules}; "
-            f"scores that told nodes apart: {scores}; sentences: {self.sentences}; "
+            f"sentences: {self.sentences}; "
             f"preemption cleared: {cleared}"
         )
 
@@ -65,7 +58,7 @@ class Tally:
 def check_seeds(
     oracle: Oracle,
     seeds: Iterable[int],
-    profile: Profile = KUBE_SCHEDULER,
+    rules: Iterable[Rule] = FILTERS,
     on_case: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
     """Compare the case of each seed."""
@@ -74,7 +67,7 @@ def check_seeds(
         case = draw_case(Seeded(seed))
         theirs = oracle.ask(case)
         tally.note(theirs)
-        if found := differences(answer(case, profile), theirs):
+        if found := differences(answer(case, rules), theirs):
             tally.different.append((seed, found))
         on_case(tally)
     return tally

@@ -27,8 +27,6 @@ def differences(ours: Answer, theirs: Theirs) -> list[str]:
         *_of_feasible(ours, theirs),
     ]
     if not found:
-        found += _of_scores(ours, theirs)
-        found += _of_choice(ours, theirs)
         found += _of_preemption(ours, theirs)
         found += _of_sentence(ours, theirs)
     return found
@@ -119,30 +117,6 @@ def _both_exclude(mine: object, other: tuple[str, tuple[str, ...]] | None) -> bo
 def _of_feasible(ours: Answer, theirs: Theirs) -> list[str]:
     said = sorted(theirs.get("feasible") or ())
     return [] if ours.feasible == said else [f"feasible: ours {ours.feasible}, their {said}"]
-
-
-def _of_scores(ours: Answer, theirs: Theirs) -> list[str]:
-    everything = theirs.get("scores") or {}
-    if len(ours.scores) < 2 or not everything:  # nothing is scored when a PreFilter rejects
-        return []
-    found = []
-    for node in sorted(ours.scores):
-        said = everything.get(node) or {}
-        mine = ours.scores[node]
-        found += [
-            f"{node}: score {rule}: ours {mine.get(rule)}, kube-scheduler's {said.get(rule)}"
-            for rule in sorted(said.keys() | mine.keys())
-            if mine.get(rule, 0) != said.get(rule, 0)
-        ]
-    return found
-
-
-def _of_choice(ours: Answer, theirs: Theirs) -> list[str]:
-    """Compare the node that is chosen; of several with the same total, kube-scheduler takes any."""
-    best = theirs.get("best")
-    if best is None or ours.chosen in (*best, *(() if best else ("",))):
-        return []
-    return [f"choice: ours {ours.chosen!r}, kube-scheduler's best are {best}"]
 
 
 def _of_preemption(ours: Answer, theirs: Theirs) -> list[str]:

@@ -52,7 +52,6 @@ def draw_device_case(choice: Choice) -> Object:
     for one in (*claims, *own):
         one["metadata"].setdefault("namespace", namespace)
     # The score is known only where the rule itself was asked, which it is last of all.
-    case["scoreAll"] = False
     if choice.chance(80):
         for part in ("affinity", "nodeSelector", "topologySpreadConstraints"):
             pod["spec"].pop(part, None)

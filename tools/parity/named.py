@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 class Named(NamedTuple):
     """One deliberate difference: a case, what kube-scheduler says of it, and what we say.
 
-    ``cleared`` is the node where pods are deleted for the pending pod; ``best`` are the nodes that
-    kube-scheduler may choose from, ``our_choice`` is ours (looked at only where they are set).
+    ``cleared`` is the node where pods are deleted for the pending pod.
     """
 
     name: str
@@ -22,8 +21,6 @@ class Named(NamedTuple):
     our_feasible: tuple[str, ...] = ()
     their_cleared: str = ""
     our_cleared: str = ""
-    their_best: tuple[str, ...] = ()
-    our_choice: str = ""
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -81,13 +78,6 @@ def _devices(node: str, **attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - 
     }
 
 
-def _many_devices(node: str, count: int) -> dict[str, Any]:
-    found = _devices(node, model={"string": "a"})
-    (first,) = found["spec"]["devices"]
-    found["spec"]["devices"] = [{**first, "name": f"d{number}"} for number in range(count)]
-    return found
-
-
 def _partitions(driver: str) -> list[dict[str, Any]]:
     """Return a pool of one device, which needs all of the pool's one counter."""
     found = []
@@ -125,10 +115,6 @@ _TWO = copy.deepcopy(_DEVICE_CLAIM)
 _TWO["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
 _BY_CLASS = {"requests": {"deviceclass.resource.kubernetes.io/second": "1"}}
-_STRATEGY = {"type": "LeastAllocated", "resources": [{"name": next(iter(_BY_CLASS["requests"]))}]}
-_SCORES_DEVICES = {
-    "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": _STRATEGY}}]
-}
 _ASKS = {"containers": [{"name": "c", "resources": _BY_CLASS}]}
 _ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
@@ -231,40 +217,6 @@ NAMED = (
         },
         their_feasible=(),
         our_feasible=("n0",),
-    ),
-    Named(
-        # kube-scheduler takes any of them; the same inputs give the same plan here.
-        "of several nodes with the same highest total the first is taken",
-        {
-            "nodes": [_node("n0"), _node("n1")],
-            "pods": [],
-            "pod": _pod("pending", "test"),
-            "objects": [_namespace("test", "test")],
-        },
-        their_feasible=("n0", "n1"),
-        our_feasible=("n0", "n1"),
-        their_best=("n0", "n1"),
-        our_choice="n0",
-    ),
-    Named(
-        # Not built: kube-scheduler counts the devices of the class that each node reaches.
-        "a scoring strategy sees no devices behind an extended resource",
-        {
-            "nodes": [_node("n0"), _node("n1")],
-            "pods": [],
-            "pod": _pod("pending", "test", **_ASKS),
-            "objects": [
-                _namespace("test", "test"),
-                _class("second"),
-                _devices("n0", model={"string": "a"}),
-                _many_devices("n1", 4),
-            ],
-            "profile": _SCORES_DEVICES,
-        },
-        their_feasible=("n0", "n1"),
-        our_feasible=("n0", "n1"),
-        their_best=("n1",),
-        our_choice="n0",
     ),
     Named(
         # The allocator keeps counters by the pool's name, and drivers often name pools alike,

@@ -1,29 +1,27 @@
-"""The core's answer to a case of the oracle: verdicts of filters, scores, and the sentence."""
+"""The core's answer to a case of the oracle: verdicts of filters, and the sentence."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Where
-from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.changes import AnyChange
-from quorate.core.model.profile import KUBE_SCHEDULER, Profile
+from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.place.members import members_of
 from quorate.core.place.one_pod.nominated import judge_nodes
-from quorate.core.place.one_pod.single import Singles
 from quorate.core.preempt.preemption import NodeResults, VictimChoice, preempt
 from quorate.core.room.promises import Promises
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import verdicts
-from quorate.core.rules.scoring import scores
+from quorate.core.rules.rule import Rule
+from quorate.core.rules.table import FILTERS
 from quorate.core.rules.verdict import Verdict
 from quorate.core.words.diagnosis import nodes_ruled_out
 from quorate.dialects.base import Malformed
@@ -54,24 +52,20 @@ class Preempting(msgspec.Struct):
 class Answer(msgspec.Struct):
     """What the core says.
 
-    ``filters`` holds for each node and rule ``(code, reasons)`` where the node does not pass;
-    ``scores`` for each node that is scored and each score its value before the weight.
+    ``filters`` holds for each node and rule ``(code, reasons)`` where the node does not pass.
     """
 
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]]
     feasible: list[str]
-    scores: dict[str, dict[str, int]]
     message: str
-    chosen: str = ""
-    """The node that the pod would get."""
     preemption: Preempting | None = None
     held: str = ""
     """Why the pod is not looked at by filters at all."""
 
 
-def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
-    """Put the case's objects through the production decoders into a core, and ask it."""
-    cluster = Cluster([SCHEDULER], {SCHEDULER: profile})
+def answer(case: Case, rules: Iterable[Rule] = FILTERS) -> Answer:
+    """Put the case's objects through the production decoders into a core, and ask its rules."""
+    cluster = Cluster([SCHEDULER], {SCHEDULER: KUBE_SCHEDULER})
     for change in changes_of(case):
         cluster.apply(change)
     cluster.devices.pass_time(datetime.now(UTC).timestamp())  # as kube-scheduler, it looks at now
@@ -82,11 +76,11 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
         if (e.pod.namespace, e.pod.name) == (pending["namespace"], pending["name"])
     )
     if entry.where is not Where.WAITING:
-        return Answer({}, [], {}, "", held=entry.pod.defect or entry.where.name)
+        return Answer({}, [], "", held=entry.pod.defect or entry.where.name)
     assert entry.gang is not None, "a pod of ours is in a gang"
     (pod_class,) = members_of(entry.gang, cluster)
     room = Room(cluster.snapshot(), RuleCache())
-    judged = list(verdicts(pod_class, room))
+    judged = list(verdicts(pod_class, room, rules))
     rows = cluster.nodes.rows
     filters: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in rows}
     for rule, verdict in judged:
@@ -96,18 +90,11 @@ def answer(case: Case, profile: Profile = KUBE_SCHEDULER) -> Answer:
     promises = Promises.of(cluster)
     promised = promises.to_others(entry.pod.priority, entry)
     feasible = judge_nodes(pod_class, room, cluster, promised).feasible
-    scored = room.snapshot.alive if case.get("scoreAll") else feasible
-    if "scoreNodes" in case:
-        scored = np.zeros_like(feasible)
-        scored[[rows[name] for name in case["scoreNodes"]]] = True
     found = Answer(
         filters=filters,
         feasible=sorted(name for name, row in rows.items() if feasible[row]),
-        scores=_scores(pod_class, room, scored, rows),
         message="",
     )
-    row = Singles().best(entry, pod_class, room, promises)
-    found.chosen = room.snapshot.node(row).name if row is not None else ""
     if found.feasible or not rows:
         return found
     outcome = preempt(entry, pod_class, room, promises, promised, NodeResults())
@@ -166,14 +153,3 @@ def _of_node(verdict: Verdict, row: int) -> tuple[str, tuple[str, ...]]:
     if verdict.several:
         return code, tuple(sorted(text for text, nodes in verdict.several if nodes[row]))
     return code, (refusal.message,)
-
-
-def _scores(
-    pod_class: PodClass, room: Room, feasible: np.ndarray[Any, Any], rows: Mapping[str, int]
-) -> dict[str, dict[str, int]]:
-    found = scores(pod_class, room, feasible)
-    return {
-        name: {rule: int(values[row]) for rule, values in found.items()}
-        for name, row in rows.items()
-        if feasible[row]
-    }

@@ -56,12 +56,7 @@ BOUNDS = {
 
 
 def random_profile(chance) -> Profile:
-    terms = (SelectorTerm((Requirement("zone", "Exists"),)),)
-    return Profile(
-        disabled=chance.choice([(), (), ("TaintToleration",), ("NodeAffinity",)]),
-        added_required=chance.choice([None, None, terms]),
-        ignored_resources=chance.choice([(), (NAMES[0],)]),
-    )
+    return Profile(packing=chance.choice(["least-allocated", "most-allocated"]))
 
 
 def random_term(chance) -> SelectorTerm:
@@ -315,7 +310,7 @@ def check_masks(play):
         spec, mask = pod_class.spec, mask_of(pod_class, room)
         for name, row in cluster.nodes.rows.items():
             node = play.nodes[name]
-            passes = not node_problems(spec, node, pod_class.profile)
+            passes = not node_problems(spec, node)
             assert mask[row] == passes
         assert mask.sum() == mask[list(cluster.nodes.rows.values())].sum()
         rows = list(range(len(mask)))

@@ -33,7 +33,7 @@ def slots_on(pod_class, free):
     """Count the slots of one node in plain numbers; ``free`` is by resource."""
     if pod_class.missing:
         return 0
-    return max(min(free[column] // amount for column, amount in pod_class.checked), 0)
+    return max(min(free[column] // amount for column, amount in pod_class.demands), 0)
 
 
 def up_to_date(world):

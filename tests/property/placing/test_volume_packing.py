@@ -250,11 +250,7 @@ def volume_slots(pod_class, room):
     """Return int64[n]: slots by what the rules of volumes count, whether or not a pod may come."""
     count = np.full(len(room.free), UNLIMITED, np.int64)
     for rule in FILTERS:
-        if (
-            rule.kind is RuleKind.VOLUMES
-            and rule.cap
-            and rule.name not in pod_class.profile.disabled
-        ):
+        if rule.kind is RuleKind.VOLUMES and rule.cap:
             rule.cap(pod_class, room, count, False)
     return count
 

@@ -66,8 +66,10 @@ TESTED = {
     "test_sums_are_kept_for_so_many_priorities_and_the_longest_unasked_goes",
     "PREEMPTABLE_ROWS_FEW": CORE + "cluster/test_preemptable.py::"
     "test_nothing_is_kept_for_a_question_about_few_rows",
-    "SPREAD_IDLE_MAX": CORE + "cluster/test_spread_defaults.py::"
-    "test_so_many_kinds_stay_while_none_of_them_waits",
+    "PREEMPTION_CANDIDATES_FEW": CORE + "preempt/test_preemption_over_turns.py::"
+    "test_of_many_nodes_no_more_than_enough_are_looked_at",
+    "ALIKE_IDLE_MAX": CORE + "place/test_profiles.py::"
+    "test_labels_stay_counted_while_no_replica_waits_and_of_many_the_longest_idle_go",
     "COLUMNS_UNUSED_MAX": CORE + "cluster/test_columns.py::"
     "test_columns_close_up_when_more_than_so_many_are_free",
     "LABEL_COLUMNS_KEPT_MAX": CORE + "rules/test_masks.py::"

@@ -13,13 +13,13 @@ import msgspec
 from quorate.core.model import ClaimUse, GangSpec, Membership, Node, Pod, PodSpec
 from quorate.core.model import policy as core_policy
 from quorate.core.model.devices import PodClaim
-from quorate.core.model.selecting_objects import Service
 from quorate.core.model.storage import WAIT_FOR_FIRST_CONSUMER, Claim, StorageClass
 from tests.property.worlds.findings import expect
+from tests.property.worlds.moves.pods import REPLICAS
 from tests.property.worlds.scripts import draw
 from tests.property.worlds.world import World
 from tests.unit.core import device_world as few_words
-from tests.unit.core.terms import labels, near, pods, spread
+from tests.unit.core.terms import near, pods, spread
 from tests.unit.core.world import TEAM, key
 
 WEB, DB = (("app", "web"),), (("app", "db"),)
@@ -94,15 +94,14 @@ def coupled_gang(world, chance):
     return size if size <= core_policy.SEARCHED_PODS_MAX else None
 
 
-def many_services(world, chance):
-    """A Service for each of many waiting pods under kube-scheduler's profile."""
+def many_replicas(world, chance):
+    """Many waiting pods under kube-scheduler's profile, each alike to no other."""
     count = around(256, chance) + chance.choice([0, 45])
     for number in range(3):
         node(world, f"n{number}", cpu=20)
     for number in range(count):
-        world.server.put(Service(TEAM, f"s{number}", labels(only=f"s{number}")))
         fields = {"scheduler": "default-scheduler", "labels": (("only", f"s{number}"),)}
-        pod(world, PodSpec((("cpu", 1),)), **fields)
+        pod(world, PodSpec((("cpu", 1),)), owner=REPLICAS, **fields)
     return 60
 
 
@@ -193,7 +192,7 @@ BUILDERS = {
     builder.__name__: builder
     for builder in (
         coupled_gang,
-        many_services,
+        many_replicas,
         many_classes,
         many_devices,
         gang_with_devices,

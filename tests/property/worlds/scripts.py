@@ -16,10 +16,9 @@ from quorate.core.model.profile import KUBE_SCHEDULER, Profile
 from tests.property.worlds import bounds
 from tests.property.worlds.shapes import Taste
 from tests.property.worlds.themes import BASE, THEMES, Theme
-from tests.unit.core.terms import pods, spread
 from tests.unit.core.world import LABELS, key
 
-HARD_SPREAD = Profile(default_spread=spread(pods(app="web"), by="zone")["spread"])
+PACKED = Profile(packing="most-allocated", preempts=False)
 ALL_GANGS = (
     key("x"),
     key("y"),
@@ -45,7 +44,6 @@ class Setting(msgspec.Struct):
     kube_schedulers: tuple[str, ...]
     nodes_max: int = 4
     members_max: int = 4
-    services_max: int = 3
     gates: float = 0.1
     checks: float = 0.1
     """How often the core's own invariants are checked after a decision."""
@@ -88,10 +86,9 @@ def _setting(seed: int, name: str, theme: Theme, chance: random.Random) -> Setti
             one: "default-scheduler" if chance.random() < 0.1 else "quorate" for one in gangs
         },
         label_mins={one: chance.choice([1, 2, 2, 3]) for one in gangs if one.dialect == LABELS},
-        kube_schedulers=("default-scheduler",) * 3 + ("hard-spread",),
+        kube_schedulers=("default-scheduler",) * 3 + ("packed",),
         nodes_max=chance.choice(theme.nodes),
         members_max=chance.choice(theme.members),
-        services_max=theme.services,
         gates=theme.gates,
         faults=chance.random() < theme.faults,
         lags=chance.random() < theme.lags,
@@ -105,8 +102,8 @@ def _policy(chance: random.Random, theme: Theme) -> tuple[Policy, bool]:
     steps = chance.choice([20_000] * 9 + [50, 1_000])
     few = chance.random() < theme.few
     policy = Policy(
-        scheduler_names=("quorate", "default-scheduler", "hard-spread"),
-        profiles=(("default-scheduler", KUBE_SCHEDULER), ("hard-spread", HARD_SPREAD)),
+        scheduler_names=("quorate", "default-scheduler", "packed"),
+        profiles=(("default-scheduler", KUBE_SCHEDULER), ("packed", PACKED)),
         packing=chance.choice(["most-allocated", "least-allocated"]),
         attempt_timeout_s=chance.choice([10.0, 60.0]),
         avoid_s=chance.choice([20.0, 300.0]),

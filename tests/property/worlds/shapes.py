@@ -134,16 +134,22 @@ def random_spec(chance, taste):
         disk = Disk(chance.choice(_PLUGINS), f"d{chance.randrange(3)}", chance.random() < 0.5)
         more["disks"] = (disk,)
     if taste.kinds:
-        more["images"] = (f"image-{chance.randrange(taste.kinds)}",)
+        more["preferred_terms"] = preferred(f"kind-{chance.randrange(taste.kinds)}")
+    elif is_drawn("preferred"):
+        more["preferred_terms"] = random_preferred(chance)
     return PodSpec(
         requests=tuple(sorted(wanted.items())),
         node_selector=random_selector(chance) if is_drawn("selector") else (),
         required_terms=random_required(chance) if is_drawn("required") else None,
-        preferred_terms=random_preferred(chance) if is_drawn("preferred") else (),
         tolerations=random_tolerations(chance) if is_drawn("tolerates") else (),
         host_ports=(chance.choice(PORTS),) if is_drawn("ports") else (),
         **more,
     )
+
+
+def preferred(label):
+    """Return a preference for nodes with this label."""
+    return (PreferredTerm(1, SelectorTerm((Requirement(label, "Exists"),))),)
 
 
 def random_requests(chance, taste, is_drawn):

@@ -43,7 +43,6 @@ class Theme(msgspec.Struct):
     """How often, at rest, a move or two follow, and another rest."""
     nudged_by: dict[str, float] = {}
     """Those moves; of all the theme's if none are named."""
-    services: int = 3
     gates: float = 0.1
     faults: float = 0.7
     lags: float = 0.15
@@ -62,7 +61,7 @@ _NODES = {
     "cordon": 0.7,
     "scale_node": 1.0,
 }
-_KUBE = {"kube_single": 5.0, "budget": 0.6, "service": 0.6, "nominate": 0.2}
+_KUBE = {"kube_single": 5.0, "budget": 0.6, "nominate": 0.2}
 _RULES = {"terms": 0.5, "selector": 0.2, "ports": 0.1, "required": 0.1}
 _FULL = {"cpu": (1, 1, 1, 2), "node_cpu": (1, 2, 2), "memory": 0.0, "gpu": 0.0, "cordons": 0.03}
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from quorate.core.model import ClaimUse
-from quorate.core.model.profile import Profile
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.turn.cycle import members_of
@@ -13,13 +12,10 @@ MANY = ("ReadWriteMany",)
 
 
 def world(*nodes, cpu=8):
-    w = StorageWorld(scheduler_names=("quorate", "loose"), profiles=(("loose", LOOSE),))
+    w = StorageWorld()
     for name in nodes or ("n0", "n1", "n2"):
         w.labelled_node(name, cpu=cpu)
     return w
-
-
-LOOSE = Profile(packs_gangs=True, default_spread=(), disabled=("NodeVolumeLimits", "VolumeBinding"))
 
 
 def room_of(w):

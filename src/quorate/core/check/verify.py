@@ -35,7 +35,7 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster, standing: int = 0)
     if cluster.ledger.is_idle and not _look_at_others(chain(*entries)):
         return [_gang_problems(gang, cluster) for gang in gangs]
     with cluster.ledger.without(chain(*entries[standing:])) as placed_now:
-        check = NeighbourCheck(cluster.ledger, is_counted, cluster.spread_defaults)
+        check = NeighbourCheck(cluster.ledger, is_counted)
         found = []
         for number, gang in enumerate(gangs):
             wrong = _gang_problems(gang, cluster)
@@ -56,10 +56,7 @@ def _taken(gang: GangBinds, aside: dict[str, PodEntry]) -> list[PodEntry]:
 def _look_at_others(entries: Iterable[PodEntry]) -> bool:
     """Whether one of the pods has a rule about other pods."""
     classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
-    return any(
-        uses_selectors(one.spec) or any(c.hard for c in one.profile.default_spread or ())
-        for one in classes
-    )
+    return any(uses_selectors(pod_class.spec) for pod_class in classes)
 
 
 def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
@@ -90,7 +87,7 @@ def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
         if member is None or node is None or (bind.node, member.pod_class.base) in checked:
             continue
         checked.add((bind.node, member.pod_class.base))
-        wrong += node_problems(member.pod.spec, node, member.pod_class.profile)
+        wrong += node_problems(member.pod.spec, node)
     wrong += _device_problems(gang.binds, cluster)
     if cluster.storage.users:
         wrong += volume_problems(gang, cluster)
@@ -116,11 +113,6 @@ def _task_problems(key: GangKey, cluster: Cluster) -> list[str]:
 
 def _entries(gang: GangBinds, cluster: Cluster) -> list[PodEntry]:
     return [cluster.pods[bind.uid] for bind in gang.binds if bind.uid in cluster.pods]
-
-
-def _is_off(entry: PodEntry, rule: str) -> bool:
-    """Whether the pod's profile disables the rule."""
-    return rule in entry.pod_class.profile.disabled
 
 
 def _pod_problem(bind: Bind, cluster: Cluster) -> str:
@@ -171,7 +163,7 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
 
 def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> list[HostPort]:
     """Return the ports of our pods that another pod of the node has; linear in the ports."""
-    ours = [e for e in ours if e.pod.spec.host_ports and not _is_off(e, "NodePorts")]
+    ours = [e for e in ours if e.pod.spec.host_ports]
     if not ours:
         return []
     holders: dict[tuple[str, int, str], set[str]] = {}
@@ -196,21 +188,7 @@ def _ports_given_twice(ours: list[PodEntry], entries: Sequence[PodEntry]) -> lis
 
 def _checked(entry: PodEntry) -> set[str]:
     """Return the resources that the node must have enough of for the pod."""
-    if _is_off(entry, "NodeResourcesFit"):
-        return set()
-    profile = entry.pod_class.profile
-    return {"pods"} | {
-        resource
-        for resource, amount in entry.pod.spec.requests
-        if amount
-        and not (
-            "/" in resource
-            and (
-                resource in profile.ignored_resources
-                or resource.split("/")[0] in profile.ignored_resource_groups
-            )
-        )
-    }
+    return {"pods"} | {resource for resource, amount in entry.pod.spec.requests if amount}
 
 
 def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
@@ -221,7 +199,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
     problems = []
     for bind in binds:
         known = cluster.pods.get(bind.uid)
-        if known is None or _is_off(known, "DynamicResources"):
+        if known is None:
             continue
         pod = known.pod
         problems += _special_problems(bind, pod, cluster)

@@ -17,7 +17,6 @@ from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.label_sets import LabelSet
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.ledger_pages import Book, SpreadBook
-from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
 from quorate.core.model import Node, PodSpec, SpreadConstraint, all_of, policy
 
 Counts = Callable[[PodSpec, Node, SpreadConstraint], bool]
@@ -29,9 +28,9 @@ _NOT_IN_TURN = "needs others before it, and no order was found"
 class NeighbourCheck:
     """The check of one plan. Its pods start outside the ledger; checking a gang adds its pods."""
 
-    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
+    def __init__(self, ledger: Ledger, counts: Counts) -> None:
         self._ledger = ledger
-        self._rule_check = _RuleCheck(ledger, counts, defaults)
+        self._rule_check = _RuleCheck(ledger, counts)
 
     def problems(self, placed: list[PodEntry]) -> list[str]:
         """Return a message for each pod that the rules refuse in every order that was tried.
@@ -146,7 +145,6 @@ class _Rules(NamedTuple):
     ``is_free`` says that their profile has no rule about other pods.
     """
 
-    is_free: bool
     anti_affinity: tuple[Book, ...]
     affinity: tuple[Book, ...]
     is_own_kind: bool
@@ -159,11 +157,10 @@ class _Rules(NamedTuple):
 class _RuleCheck:
     """Evaluates the rules for pods, on the ledger's present counts."""
 
-    def __init__(self, ledger: Ledger, counts: Counts, defaults: SpreadDefaults) -> None:
+    def __init__(self, ledger: Ledger, counts: Counts) -> None:
         ledger.refresh()
         self._ledger = ledger
         self._counts = counts
-        self._defaults = defaults
         self._rules: dict[tuple[int, LabelSet, _Spreads], _Rules] = {}
         self._rules_by_uid: dict[str, _Rules] = {}
         self._repelling: dict[LabelSet, tuple[int, list[Book]]] = {}
@@ -176,7 +173,7 @@ class _RuleCheck:
             here = labels.get(book.topology_key)
             if here is not None and book.pods.get(here, 0):
                 return f"would be beside a pod that it keeps away from, on node {entry.node}"
-        for book in () if rules.is_free else self._repelling_of(entry.label_set):
+        for book in self._repelling_of(entry.label_set):
             here = labels.get(book.topology_key)
             if here is not None and book.pods.get(here, 0):
                 return f"would be beside a pod that keeps it away, on node {entry.node}"
@@ -200,28 +197,19 @@ class _RuleCheck:
         return found
 
     def hard(self, entry: PodEntry) -> _Spreads:
-        """Return the hard spread constraints of a pod: its own, or else its profile's."""
-        profile = entry.pod_class.profile
-        if "PodTopologySpread" in profile.disabled:
-            return ()
-        found = entry.pod.spec.spread
-        if not found and profile.default_spread:
-            found = self._defaults.constraints(entry.pod, profile)
-        return tuple(one for one in found if one.hard)
+        """Return the hard spread constraints of a pod."""
+        return tuple(one for one in entry.pod.spec.spread if one.hard)
 
     def _make_rules(self, entry: PodEntry, hard: _Spreads) -> _Rules:
         ledger, spec, label_set = self._ledger, entry.pod.spec, entry.label_set
-        is_free = "InterPodAffinity" in entry.pod_class.profile.disabled
         affinity: list[Book] = []
         is_own_kind = False
-        if spec.affinity and not is_free:
+        if spec.affinity:
             whole = all_of(spec.affinity)
             affinity = [ledger.near(whole, one.topology_key) for one in spec.affinity]
             is_own_kind = ledger.selects(whole, label_set)
-        apart = () if is_free else spec.anti_affinity
         return _Rules(
-            is_free,
-            tuple(ledger.near(one.selector, one.topology_key) for one in apart),
+            tuple(ledger.near(one.selector, one.topology_key) for one in spec.anti_affinity),
             tuple(affinity),
             is_own_kind,
             hard,

@@ -9,20 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from quorate.core.model import Node, PodSpec, Requirement, SelectorTerm, SpreadConstraint, Taint
-from quorate.core.model.profile import Profile
 
 
-def node_problems(spec: PodSpec, node: Node, profile: Profile) -> list[str]:
-    """Return a message for each rule of the profile that keeps such a pod from the node."""
-    return [
-        problem
-        for rule, check in NODE_CHECKS.items()
-        if rule not in profile.disabled
-        for problem in check(spec, node, profile)
-    ]
+def node_problems(spec: PodSpec, node: Node) -> list[str]:
+    """Return a message for each rule that keeps such a pod from the node."""
+    return [problem for check in NODE_CHECKS.values() for problem in check(spec, node)]
 
 
-def _taints(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
+def _taints(spec: PodSpec, node: Node) -> list[str]:
     return [
         f"node {node.name} has the taint {taint.key}"
         for taint in node.taints
@@ -33,30 +27,25 @@ def _taints(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-def _cordon(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
+def _cordon(spec: PodSpec, node: Node) -> list[str]:
     if not node.unschedulable or _is_tolerated(_CORDON, spec):
         return []
     return [f"node {node.name} has the taint {_CORDON.key}"]
 
 
-def _affinity(spec: PodSpec, node: Node, profile: Profile) -> list[str]:
-    alternatives = [
-        terms for terms in (spec.required_terms, profile.added_required) if terms is not None
-    ]
-    if not (spec.node_selector or alternatives):
+def _affinity(spec: PodSpec, node: Node) -> list[str]:
+    if not spec.node_selector and spec.required_terms is None:
         return []
     labels, problems = dict(node.labels), []
     if any(labels.get(key) != value for key, value in spec.node_selector):
         problems.append(f"node {node.name} does not match the node selector")
-    problems += [
-        f"node {node.name} does not match the required node affinity"
-        for terms in alternatives
-        if not any(term_holds(term, node.name, labels) for term in terms)
-    ]
+    terms = spec.required_terms
+    if terms is not None and not any(term_holds(term, node.name, labels) for term in terms):
+        problems.append(f"node {node.name} does not match the required node affinity")
     return problems
 
 
-def _features(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
+def _features(spec: PodSpec, node: Node) -> list[str]:
     return [
         f"node {node.name} does not declare the feature {one}"
         for one in spec.node_features
@@ -64,7 +53,7 @@ def _features(spec: PodSpec, node: Node, _profile: Profile) -> list[str]:
     ]
 
 
-NODE_CHECKS: dict[str, Callable[[PodSpec, Node, Profile], list[str]]] = {
+NODE_CHECKS: dict[str, Callable[[PodSpec, Node], list[str]]] = {
     "TaintToleration": _taints,
     "NodeUnschedulable": _cordon,
     "NodeAffinity": _affinity,

@@ -134,7 +134,7 @@ def _limit_problems(gang: GangBinds, cluster: Cluster) -> _Said:
     nodes: dict[str, set[str]] = {}
     for bind in gang.binds if storage.nodes.limits else ():
         entry = cluster.pods.get(bind.uid)
-        if entry is not None and "NodeVolumeLimits" not in entry.pod_class.profile.disabled:
+        if entry is not None:
             nodes.setdefault(bind.node, set()).add(bind.uid)
     for name, ours in nodes.items():
         row = cluster.nodes.rows.get(name)
@@ -193,23 +193,20 @@ VolumeRestrictions is checked for each pod, NodeVolumeLimits for the gang as a w
 
 
 def _bind_problems(bind: Bind, lookups: _Lookups) -> _Said:
-    """Check the volumes of one pod by the rules of its profile."""
+    """Check the volumes of one pod."""
     entry = lookups.cluster.pods.get(bind.uid)
     row = lookups.cluster.nodes.rows.get(bind.node)
     node: Node | None = lookups.cluster.nodes.nodes[row] if row is not None else None
     if entry is None or node is None:
         return []
-    pod, disabled = entry.pod, entry.pod_class.profile.disabled
-    problems = []
-    if "VolumeRestrictions" not in disabled:
-        problems += _sharing_problems(pod, node, lookups)
-    alike = bind.node, pod.namespace, pod.claims, disabled
+    pod = entry.pod
+    problems = [*_sharing_problems(pod, node, lookups)]
+    alike = bind.node, pod.namespace, pod.claims
     if alike in lookups.done:
         return problems
     lookups.done.add(alike)
-    for rule, check in _CHECKS.items():
-        if rule not in disabled:
-            problems += check(pod, node, lookups)
+    for check in _CHECKS.values():
+        problems += check(pod, node, lookups)
     return problems
 
 

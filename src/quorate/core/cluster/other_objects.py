@@ -19,14 +19,8 @@ from quorate.core.model import (
     ResourceSlice,
     changes,
 )
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import AnyObject
-from quorate.core.model.selecting_objects import (
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 
 
 def object_changed(cluster: ClusterState, change: changes.ObjectChanged) -> None:
@@ -46,8 +40,6 @@ def _put(found: AnyObject, cluster: ClusterState) -> None:
     match found:
         case Namespace():
             _relabel(found.name, dict(found.labels), cluster)
-        case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
-            cluster.touched |= cluster.spread_defaults.put(found)
         case Queue():
             queue_changed(cluster, found.name, found)
         case PriorityClass():
@@ -67,8 +59,6 @@ def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None
     match kind:
         case "Namespace":
             _relabel(name, {}, cluster)
-        case "Service" | "ReplicationController" | "ReplicaSet" | "StatefulSet":
-            cluster.touched |= cluster.spread_defaults.remove(kind, namespace, name)
         case "Queue":
             queue_changed(cluster, name, None)
         case "PriorityClass":

@@ -23,9 +23,9 @@ from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservation import placed
 from quorate.core.cluster.gangs.reservations import Reservations
+from quorate.core.cluster.labels.alike import AlikePods
 from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
-from quorate.core.cluster.labels.spread_defaults import SpreadDefaults
 from quorate.core.cluster.nodes.encoding import PodClass, PodClasses, Resources
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.cluster.nodes.resource_columns import recount
@@ -53,7 +53,7 @@ class ClusterState:
         self.neighbours = Neighbours(self.nodes.capacity)
         self.ledger = Ledger(self.nodes, self.neighbours.namespaces, self.neighbours.label_sets)
         self.storage = Storage(self.nodes.capacity)
-        self.spread_defaults = SpreadDefaults(self.neighbours)
+        self.alike = AlikePods(self.neighbours)
         self.devices = Devices()
         self.device_views = DeviceViews()
         self.device_needs = DeviceNeedsTable(self.devices)
@@ -121,7 +121,7 @@ class ClusterState:
                 self.precedence.waits_no_more(entry, node.name)
         for label_set, alike in groupby(entries, key=attrgetter("label_set")):
             self.ledger.count_alike(label_set, list(alike))
-        self.spread_defaults.wait_no_more(uids)
+        self.alike.wait_no_more(uids)
         for row, uid in zip(rows, uids, strict=True) if self.storage.users else ():
             self.storage.take(row, uid)
         self.nodes.take_many(rows, pod_class)
@@ -297,7 +297,7 @@ class ClusterState:
             self.touched.add(entry.gang.key)
             if where is Where.WAITING:
                 self.precedence.waits(entry)
-                self.spread_defaults.waits(entry)
+                self.alike.waits(entry)
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
@@ -324,7 +324,7 @@ class ClusterState:
             self.touched.add(entry.gang.key)
         if entry.nominated:
             self.precedence.waits_no_more(entry)
-        self.spread_defaults.waits_no_more(entry.pod.uid)
+        self.alike.wait_no_more((entry.pod.uid,))
         self.storage.remove_pod(entry.pod.uid)
         if entry.row >= 0:
             self.precedence.released(entry)

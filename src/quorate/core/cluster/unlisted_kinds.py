@@ -27,7 +27,6 @@ _VOLUMES = (
     "VolumeAttachment",
 )
 _DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
-_SPREAD = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
 _NAMESPACES = ("Namespace",)
 
 
@@ -101,13 +100,6 @@ def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
     return any(name in backed for one in pod.spec.extended for name, *_ in one.requests)
 
 
-def _is_spread_by_default(entry: PodEntry, cluster: ClusterState) -> bool:
-    """Whether a hard default constraint may apply to it; soft ones are only a preference."""
-    del cluster
-    hard = any(one.hard for one in entry.pod_class.profile.default_spread or ())
-    return hard and not entry.pod.spec.spread
-
-
 def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:
     """Whether labels of namespaces decide where it may go, by its own terms or by others' terms.
 
@@ -128,7 +120,6 @@ def _is_repelled(pod: Pod, cluster: ClusterState) -> bool:
 _NEEDS: tuple[tuple[tuple[str, ...], Callable[[PodEntry, ClusterState], bool]], ...] = (
     (_VOLUMES, _uses_volumes),
     (_DEVICES, _uses_devices),
-    (_SPREAD, _is_spread_by_default),
     (_NAMESPACES, _is_told_apart_by_namespace),
 )
 """Kinds, and a function that says whether a pod needs them."""

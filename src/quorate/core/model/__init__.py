@@ -128,9 +128,9 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
     without a claim. ``node_features`` must be declared by the node.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
-    a pod that has no node yet, where it differs. ``images`` are those of all its ``containers``
-    (init containers included) and image volumes, one for each, with their tags. ``extended`` are
-    the extended resources of each container, if any has some that a device class might back.
+    a pod that has no node yet, where it differs. ``containers`` counts init
+    containers too. ``extended`` are the extended resources of each container, if any has some that
+    a device class might back.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -147,7 +147,6 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     disks: tuple[Disk, ...] = ()
     scored: tuple[int, int] = (0, 0)
     scored_pending: tuple[int, int] | None = None
-    images: tuple[str, ...] = ()
     containers: int = 1
     extended: tuple[ContainerDevices, ...] = ()
 
@@ -251,7 +250,7 @@ class Pod(msgspec.Struct, frozen=True, omit_defaults=True):
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node: its name, labels, taints, cordon and allocatable resources (with ``pods``).
 
-    ``images`` are ``(names, bytes)`` of what it has pulled, ``declared_features`` are sorted.
+    ``declared_features`` are sorted.
     """
 
     name: str
@@ -260,7 +259,6 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     declared_features: tuple[str, ...] = ()
-    images: tuple[tuple[tuple[str, ...], int], ...] = ()
 
 
 class Namespace(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):

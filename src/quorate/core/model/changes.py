@@ -26,14 +26,12 @@ from quorate.core.model import (
     ResourceClaim,
     ResourceSlice,
 )
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.journal import Journal
-from quorate.core.model.selecting_objects import PodDisruptionBudget, Selects
 from quorate.core.model.storage import AnyStorage
 
 AnyDevices = ResourceSlice | DeviceClass | ResourceClaim
-AnyObject = (
-    Namespace | Queue | PriorityClass | Selects | PodDisruptionBudget | AnyStorage | AnyDevices
-)
+AnyObject = Namespace | Queue | PriorityClass | PodDisruptionBudget | AnyStorage | AnyDevices
 """What is looked up besides pods, nodes and gangs: a tagged union, one struct for each kind."""
 
 

@@ -46,7 +46,7 @@ TASKS_PER_GANG_MAX = 256
 RESOURCES_PER_POD_MAX = 32
 """Names of resources, over all containers; also those of a gang's ``minResources``."""
 CONTAINERS_PER_POD_MAX = 256
-"""Containers and init containers, and so its images."""
+"""Containers and init containers."""
 POD_TERMS_PER_POD_MAX = 64
 """Terms of pod affinity and anti-affinity, required and preferred."""
 SPREADS_PER_POD_MAX = 32
@@ -68,13 +68,15 @@ PREEMPTABLE_SUMS_MAX = 16
 """So many priorities have what pods of lower priority take kept as an array over all nodes
 (``cluster.priorities.preemptable``): at 50,000 nodes and 8 resources 3 MB each. The longest unasked
 goes."""
+PREEMPTION_CANDIDATES_FEW = 100
+"""A search for victims looks at this number of nodes, or at a tenth of those that may help, and at
+more while each victim's disruption budget forbids it: as kube-scheduler's."""
 PREEMPTABLE_ROWS_FEW = 64
 """What so few nodes hold is added up when it is asked for; nothing is kept for it."""
 
-SPREAD_IDLE_MAX = 32
-"""So many kinds of pods that are spread by default keep their selector counted while none of them
-waits (``cluster.labels.spread_defaults``): the next one of a kind comes soon, and counting begins
-anew at the cost of looking at all label sets of the namespace."""
+ALIKE_IDLE_MAX = 32
+"""Selectors of replicas that stay counted while no replica waits (``cluster.labels.alike``): the
+next one comes soon, and to count anew is to look at all label sets of the namespace."""
 
 
 def back_off_s(failures: int) -> float:

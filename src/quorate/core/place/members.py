@@ -42,11 +42,11 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
                 with_problems.append((entry, volume_needs))
                 continue
             matched = neighbours.matched(entry.label_set)
-            defaults = cluster.spread_defaults.of(entry)
+            spread = cluster.alike.constraints(entry.pod.uid)
             device_needs = cluster.device_needs.of(entry.pod)
             task = tasks.get(task_of(entry.pod), 0)
             pod_class = cluster.classes.variant(
-                base, matched, defaults, volume_needs, device_needs, task
+                base, matched, spread, volume_needs, device_needs, task
             )
             members.setdefault(pod_class, []).append(entry)
     _add_with_problems(members, with_problems, cluster)

@@ -29,7 +29,7 @@ def preempts(gang: GangEntry) -> bool:
     """Whether preemption applies: to waiting pods of no gang, under a kube-scheduler profile."""
     if not (gang.key.is_single and gang.waits):
         return False
-    return not _only_member(gang).pod_class.profile.packs_gangs
+    return _only_member(gang).pod_class.profile.preempts
 
 
 def _only_member(gang: GangEntry) -> PodEntry:

@@ -63,7 +63,7 @@ NodeResult = Candidate | tuple[str, ...]
 class StateVersion(NamedTuple):
     """The state that results refer to: a version of node attributes, and positions in two logs."""
 
-    version: tuple[int, int, int]
+    version: tuple[int, int]
     rows: int
     selectors: int
 
@@ -165,16 +165,11 @@ def preempt(
     cluster = promises.cluster
     seen = judge_nodes(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
-    has_claims_rule = _DEVICES not in pod_class.profile.disabled
-    if has_claims_rule and seen.unresolvable_by not in ("", _DEVICES):
+    if seen.unresolvable_by not in ("", _DEVICES):
         # DynamicResources' PostFilter fails on its own state.
         return VictimChoice(message="not found")
     extended = pod_class.device_needs.extended if pod_class.device_needs is not None else None
-    prefix = (
-        f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
-        if has_claims_rule
-        else "preemption: "
-    )
+    prefix = f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
     if entry.pod.never_preempts:
         return VictimChoice(message=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
@@ -251,12 +246,10 @@ def _no_candidates(search: _Search) -> str:
 def _candidates(search: _Search) -> list[Candidate]:
     """Return enough candidates, those without violated budgets first."""
     search.reasons.clear()
-    profile = search.pod_class.profile
     possible = np.flatnonzero(search.seen.resolvable)
     if not len(possible):
         return []
-    percentage = profile.preemption_nodes_percentage_min
-    wanted = max(len(possible) * percentage // 100, profile.preemption_nodes_min)
+    wanted = max(len(possible) // 10, policy.PREEMPTION_CANDIDATES_FEW)
     wanted = min(wanted, len(possible))
     found: list[Candidate] = []
     refused: Counter[tuple[str, ...]] = Counter()

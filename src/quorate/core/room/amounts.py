@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quorate.core.cluster.arrays import Ints
-from quorate.core.cluster.nodes.encoding import Resources
 
 
 class Amounts(NamedTuple):
@@ -15,7 +14,6 @@ class Amounts(NamedTuple):
     free: Ints
     allocatable: Ints
     scored: Ints
-    resources: Resources
 
 
 class NodeAmounts(NamedTuple):
@@ -24,4 +22,3 @@ class NodeAmounts(NamedTuple):
     free: Sequence[int]
     allocatable: Sequence[int]
     scored: Sequence[int]
-    resources: Resources

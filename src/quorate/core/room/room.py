@@ -97,9 +97,9 @@ class Room:
         if self.steps is not None:
             self.steps.take(count)
 
-    def cached(self, key: object, make: Callable[[], _Value], *, images: bool = False) -> _Value:
+    def cached(self, key: object, make: Callable[[], _Value]) -> _Value:
         """Return what ``make`` derives from node attributes, cached; see ``RuleCache.fact``."""
-        return self.rule_cache.fact(self.snapshot, key, make, images=images)
+        return self.rule_cache.fact(self.snapshot, key, make)
 
     @property
     def version(self) -> Version:
@@ -123,11 +123,10 @@ class Room:
 
     def amounts(self, rows: Ints | None = None) -> Amounts:
         """Return the amounts that allocation scores read, for these rows (None: all rows)."""
-        resources = self.snapshot.table.resources
         size = self.snapshot.allocatable
         if rows is None:
-            return Amounts(self.free, size, self.scored, resources)
-        return Amounts(self.free[rows], size[rows], self.scored[rows], resources)
+            return Amounts(self.free, size, self.scored)
+        return Amounts(self.free[rows], size[rows], self.scored[rows])
 
     def in_sum(self, which: object, nodes: Callable[[], Mask]) -> Sums:
         """Return float64[r]: the sum of free resources over some nodes (bool[n]).

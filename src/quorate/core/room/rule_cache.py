@@ -21,7 +21,7 @@ from quorate.core.model import policy
 from quorate.core.room.devices.allocations import Outcomes
 
 _Value = TypeVar("_Value")
-Version = tuple[int, int, int]
+Version = tuple[int, int]
 
 
 class CachedMask(NamedTuple):
@@ -59,10 +59,9 @@ class RuleCache:
                 self._kept.drop(key)
 
     @staticmethod
-    def version_of(snapshot: Snapshot, *, images: bool = False) -> Version:
-        """Return a value that changes whenever labels, taints, nodes (or ``images``) change."""
-        version = snapshot.table.images_version if images else 0
-        return snapshot.attributes_version, version, len(snapshot)
+    def version_of(snapshot: Snapshot) -> Version:
+        """Return a value that changes whenever labels, taints or the set of nodes change."""
+        return snapshot.attributes_version, len(snapshot)
 
     def mask(self, attributes: object) -> CachedMask | None:
         """Return the mask cached for these attributes of a class, and mark it as used."""
@@ -81,20 +80,12 @@ class RuleCache:
         """Replace a cached mask by one of the same size."""
         self._kept.replace(("mask", attributes), kept)
 
-    def fact(
-        self,
-        snapshot: Snapshot,
-        key: object,
-        make: Callable[[], _Value],
-        *,
-        images: bool = False,
-    ) -> _Value:
+    def fact(self, snapshot: Snapshot, key: object, make: Callable[[], _Value]) -> _Value:
         """Return what ``make`` returns, read-only; it is called once for each version of the nodes.
 
-        ``make`` may depend on the nodes' labels and taints and on the ``key``; with ``images``
-        also on the nodes' images.
+        ``make`` may depend on the nodes' labels and taints and on the ``key``.
         """
-        version = self.version_of(snapshot, images=images)
+        version = self.version_of(snapshot)
         known = self._kept.get(("made", key))
         if isinstance(known, _CachedFact) and known.version == version:
             found: _Value = known.value

@@ -16,7 +16,6 @@ from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED, VolumeId
-from quorate.core.cluster.storage.volume_needs import BINDING, RESTRICTIONS
 from quorate.core.model import Disk
 from quorate.core.model.steps import Steps
 from quorate.core.model.storage import ClaimKey
@@ -144,7 +143,7 @@ class VolumeRoom:
             return False
         if self._is_for_one(pod_class):
             return True
-        return BINDING not in pod_class.profile.disabled and self._choices.constrain(volume_needs)
+        return self._choices.constrain(volume_needs)
 
     def gathers(self, pod_class: PodClass) -> bool:
         """Whether all pods of the class must go to the node of the first one."""
@@ -152,8 +151,7 @@ class VolumeRoom:
 
     def _is_for_one(self, pod_class: PodClass) -> bool:
         """Whether pods of the class share a claim that one pod at a time may use."""
-        exclusive = pod_class.volume_needs is not None and bool(pod_class.volume_needs.exclusive)
-        return exclusive and RESTRICTIONS not in pod_class.profile.disabled
+        return pod_class.volume_needs is not None and bool(pod_class.volume_needs.exclusive)
 
     def couples(self, pod_class: PodClass) -> bool:
         """Whether volumes of its pods may decide where pods of other classes can go."""

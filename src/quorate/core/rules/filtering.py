@@ -1,9 +1,8 @@
 """Ask all rules of the table: which nodes take a pod, how many pods each takes, and why not.
 
-In: a pod class and the room. Out: verdicts, counts (int64[n]) and masks (bool[n]), n rows. A rule
-that the profile of the class has disabled is not asked. What rules of kind NODE say is kept as a
-mask (``masks``); the others look at what runs where, and at what this decision has placed. NodeName
-needs no rule: a pod that names its node is bound to it already.
+In: a pod class and the room. Out: verdicts, counts (int64[n]) and masks (bool[n]), n rows. What
+rules of kind NODE say is kept as a mask (``masks``); the others look at what runs where, and at
+what this decision has placed. NodeName needs no rule: a pod that names its node is bound already.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def verdicts(
 ) -> Iterator[tuple[str, Verdict]]:
     """Yield the name and the verdict of each of the rules that applies, in their order."""
     for rule in rules:
-        if rule.name in pod_class.profile.disabled or rule.judge is None:
+        if rule.judge is None:
             continue
         verdict = rule.judge(pod_class, room)
         if verdict is not None:
@@ -49,9 +48,9 @@ def own_slots(pod_class: PodClass, room: Room) -> Ints:
 
 def _slots(pod_class: PodClass, room: Room, further: tuple[Rule, ...]) -> Ints:
     count = np.full(len(room.free), SLOTS_MAX, np.int64)
-    disabled, together = pod_class.profile.disabled, pod_class.profile.packs_gangs
+    together = pod_class.profile.packs_gangs
     for rule in ON_USE:
-        if rule.name not in disabled and rule.cap is not None:
+        if rule.cap is not None:
             rule.cap(pod_class, room, count, together)
     count[~mask_of(pod_class, room)] = 0
     _cap_further(pod_class, room, count, further, together=together)
@@ -63,8 +62,6 @@ def _cap_further(
 ) -> None:
     """Lower ``count`` by rules that look further than one node."""
     for rule in rules:
-        if rule.name in pod_class.profile.disabled:
-            continue
         if rule.cap is not None:
             rule.cap(pod_class, room, count, together)
         if rule.kind is not RuleKind.DEVICES and rule.judge is not None:
@@ -83,7 +80,7 @@ def fits_alone(pod_class: PodClass, room: Room, rows: Ints | None = None) -> Mas
     else:
         mask = mask_on(pod_class, room, rows.tolist())
     for rule in ON_USE:
-        if rule.fits is not None and rule.name not in pod_class.profile.disabled:
+        if rule.fits is not None:
             rule.fits(pod_class, room, rows, mask)
     return mask
 
@@ -92,12 +89,7 @@ def fits_on(pod_class: PodClass, room: Room, row: int, free: list[int]) -> bool:
     """Whether a node passes the rules that look at one node; ``free`` is its room by resource."""
     if not mask_of(pod_class, room)[row]:
         return False
-    disabled = pod_class.profile.disabled
-    for rule in ON_USE:
-        fits = rule.fits_on
-        if fits is not None and rule.name not in disabled and not fits(pod_class, room, row, free):
-            return False
-    return True
+    return all(rule.fits_on is None or rule.fits_on(pod_class, room, row, free) for rule in ON_USE)
 
 
 def open_to(pod_class: PodClass, room: Room) -> Mask:

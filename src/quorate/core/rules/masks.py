@@ -49,13 +49,12 @@ def tolerated_by(pod_class: PodClass, room: Room) -> Mask:
     def make() -> Mask:
         mask = room.snapshot.alive.copy()
         for name, judge, _ in ON_ATTRIBUTES:
-            if name in _OF_TAINTS and name not in pod_class.profile.disabled:
+            if name in _OF_TAINTS:
                 verdict = judge(pod_class, room)
                 mask &= True if verdict is None else verdict.codes == 0
         return mask
 
-    key = "tolerated", pod_class.spec.tolerations, pod_class.profile.disabled
-    return room.cached(key, make)
+    return room.cached(("tolerated", pod_class.spec.tolerations), make)
 
 
 def mask_on(pod_class: PodClass, room: Room, rows: Sequence[int]) -> Mask:
@@ -73,8 +72,8 @@ def mask_on(pod_class: PodClass, room: Room, rows: Sequence[int]) -> Mask:
 def _made(pod_class: PodClass, room: Room) -> Mask:
     """Ask all rules of the kind about all nodes."""
     mask = room.snapshot.alive.copy()
-    for name, judge, _ in ON_ATTRIBUTES:
-        verdict = judge(pod_class, room) if name not in pod_class.profile.disabled else None
+    for _, judge, _ in ON_ATTRIBUTES:
+        verdict = judge(pod_class, room)
         if verdict is not None:
             mask &= verdict.codes == 0
     mask.setflags(write=False)
@@ -84,9 +83,7 @@ def _made(pod_class: PodClass, room: Room) -> Mask:
 def _passes(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
     """Ask all rules of the kind about the node at a row, which may hold none."""
     return bool(snapshot.alive[row]) and all(
-        admits(pod_class, snapshot, row)
-        for name, _, admits in ON_ATTRIBUTES
-        if name not in pod_class.profile.disabled
+        admits(pod_class, snapshot, row) for _, _, admits in ON_ATTRIBUTES
     )
 
 

@@ -68,7 +68,7 @@ class Rule:
     name: str
     """The name of kube-scheduler's plugin, or one that kube-scheduler does not have.
 
-    Profiles disable a rule by its name, and ``core.check`` checks it under this name."""
+    ``core.check`` checks it under this name."""
     kind: RuleKind
     is_ours: bool = False
     """Whether quorate alone has it: profiles cannot name it, and parity does not ask about it."""
@@ -93,10 +93,8 @@ class Rule:
     """Return 0 to 100 on the feasible nodes, from all but amounts; None: it scores nothing."""
     score_amounts: Callable[[PodClass, Amounts], Ints | None] | None = None
     """Return int64[m], 0 to 100, from the free room of m nodes; None: it scores nothing."""
-    score_one: Callable[[PodClass, NodeAmounts], int | None] | None = None
-    """Return what ``score_amounts`` says of one node (0 for None), in plain integers.
-
-    None: only arrays have the formula."""
+    score_one: Callable[[PodClass, NodeAmounts], int] | None = None
+    """Return what ``score_amounts`` says of one node (0 for None), in integers of Python."""
 
     utilisation: Callable[..., Shares] | None = None
     """Return how full nodes are with more pods: what whole gangs are packed by."""

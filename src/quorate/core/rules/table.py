@@ -11,7 +11,6 @@ from itertools import takewhile
 
 from quorate.core.rules.devices import dynamic_resources
 from quorate.core.rules.nodes import (
-    image_locality,
     node_affinity,
     node_declared_features,
     node_unschedulable,
@@ -47,7 +46,6 @@ RULES: tuple[Rule, ...] = (
     dynamic_resources.RULE,
     node_declared_features.RULE,
     node_resources_balanced_allocation.RULE,
-    image_locality.RULE,
     packing.RULE,
 )
 
@@ -55,10 +53,7 @@ BY_NAME = {rule.name: rule for rule in RULES}
 FILTERS = tuple(rule for rule in RULES if rule.judge is not None)
 """Rules that rule nodes out; the others are scores alone."""
 KUBE_FILTERS = tuple(rule.name for rule in FILTERS if not rule.is_ours)
-"""Names of the filters of kube-scheduler, which profiles may disable."""
-KUBE_SCORES = tuple(
-    rule.name for rule in RULES if (rule.score or rule.score_amounts) and not rule.is_ours
-)
+"""Names of the filters of kube-scheduler."""
 
 ON_ATTRIBUTES = tuple(
     (rule.name, rule.judge, rule.admits)
@@ -86,5 +81,5 @@ SCORES = tuple((rule.name, rule.score) for rule in RULES if rule.score is not No
 SCORES_OF_AMOUNTS = tuple(
     (rule.name, rule.score_amounts, rule.score_one)
     for rule in RULES
-    if rule.score_amounts is not None
+    if rule.score_amounts is not None and rule.score_one is not None
 )

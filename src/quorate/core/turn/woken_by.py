@@ -22,18 +22,14 @@ def interests_of(pod_class: PodClass, room: Room) -> set[Interest]:
     """Return what the rules of a class read on other nodes than the one being filtered."""
     found: set[Interest] = set()
     for rule in FILTERS:
-        if rule.interests is not None and rule.name not in pod_class.profile.disabled:
+        if rule.interests is not None:
             found |= rule.interests(pod_class, room)
     return found
 
 
 def looks_further(pod_class: PodClass, room: Room) -> bool:
     """Whether a rule for the class reads more than a node's room and attributes."""
-    is_concerned = any(
-        rule.concerns is not None and rule.concerns(pod_class)
-        for rule in FILTERS
-        if rule.name not in pod_class.profile.disabled
-    )
+    is_concerned = any(rule.concerns is not None and rule.concerns(pod_class) for rule in FILTERS)
     return is_concerned or bool(interests_of(pod_class, room))
 
 

@@ -21,26 +21,20 @@ def own_rule(pod_class: PodClass, count: int, room: Room) -> str:
     Each rule is tested alone, together with the rules that are not between the pods. If those
     leave too little room already, the rule is not the cause.
     """
-    if _has_own_ports(pod_class):
+    if node_ports.concerns(pod_class):
         return ""  # each node takes one; the filter's message says so already
     slots = fixed_slots(pod_class, room, [pod_class])
     if int(slots.sum()) < count:
         return ""
     found, spec = [], pod_class.spec
-    if not inter_pod_affinity.is_disabled(pod_class):
-        found += [_apart(term, pod_class, count, slots, room) for term in spec.anti_affinity]
+    found += [_apart(term, pod_class, count, slots, room) for term in spec.anti_affinity]
     for one in pod_topology_spread.hard_ones(pod_class):
         if pod_topology_spread.counts_pods_of(one, pod_class, room):
             found.append(_spread(one, pod_class, count, slots, room))
-    if not inter_pod_affinity.is_disabled(pod_class) and spec.affinity:
+    if spec.affinity:
         found.append(_together(pod_class, count, slots, room))
     words = "; ".join(one for one in found if one)
     return words[:1].upper() + words[1:]
-
-
-def _has_own_ports(pod_class: PodClass) -> bool:
-    off = node_ports.RULE.name in pod_class.profile.disabled
-    return node_ports.concerns(pod_class) and not off
 
 
 def _apart(term: PodTerm, pod_class: PodClass, count: int, slots: Ints, room: Room) -> str:

@@ -209,7 +209,7 @@ def _regardless(
     pod_class: PodClass, labels: LifeCycleLabels, tolerations: tuple[Toleration, ...]
 ) -> PodClass:
     """Return the class as it would be if it asked nothing of the labels, and tolerated all this."""
-    spec, added = pod_class.spec, pod_class.profile.added_required
+    spec = pod_class.spec
     own = Toleration(labels.reserved, "Exists")
     return pod_class.with_attributes(
         structs.replace(
@@ -217,8 +217,7 @@ def _regardless(
             node_selector=tuple(one for one in spec.node_selector if one[0] not in labels.keys),
             required_terms=_without(spec.required_terms, labels.keys),
             tolerations=(*spec.tolerations, own, *tolerations),
-        ),
-        structs.replace(pod_class.profile, added_required=_without(added, labels.keys)),
+        )
     )
 
 

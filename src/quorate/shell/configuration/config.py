@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import yaml
 
 from quorate.core.model.life_cycle import LifeCycleLabels
 from quorate.core.model.policy import DEFAULT_SCHEDULER_NAMES, Policy
+from quorate.core.model.profile import Profile
 from quorate.dialects.common.hold_time import HOLD_S_MAX
-from quorate.shell.configuration.profiles import profiles
 from quorate.shell.configuration.yaml_fields import (
     DNS_NAME,
     BadValueError,
@@ -29,6 +30,7 @@ from quorate.shell.configuration.yaml_fields import (
     boolean,
     choice,
     constant,
+    items,
     label_key,
     matching,
     number,
@@ -199,6 +201,21 @@ def _absolute_path(value: str) -> str:
     return value
 
 
+def _profiles(reader: Reader, node: yaml.Node, path: str) -> tuple[tuple[str, Profile], ...]:
+    """Read the profiles: pairs of scheduler name and profile."""
+    written: Any = items(section(_PROFILE))(reader, node, path)
+    made = [
+        (values.pop("scheduler"), Profile(**values))
+        for values in written
+        if "scheduler" in values  # else it was reported before
+    ]
+    names = [scheduler for scheduler, _ in made]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BadValueError(f'"{twice}" has two profiles', "Remove one of the two.")
+    return tuple(made)
+
+
 def _is_host(host: str, bracketed: bool) -> bool:
     if not host:
         return not bracketed
@@ -239,6 +256,12 @@ _RECORDER = {
 
 _PACKING = {"mostAllocated": "most-allocated", "leastAllocated": "least-allocated"}
 
+_PROFILE = {
+    "schedulerName": Field("scheduler", text(_dns_name), required="default-scheduler"),
+    "packing": Field("packing", choice(_PACKING)),
+    "preemption": Field("preempts", boolean),
+}
+
 _LIFE_CYCLE = {
     "stateLabel": Field("state", text(label_key)),
     "reservedLabel": Field("reserved", text(label_key)),
@@ -251,7 +274,7 @@ _TOP = {
     "kind": Field("kind", constant(KIND), required=KIND),
     "schedulerNames": Field("scheduler_names", texts(_dns_name)),
     "packing": Field("packing", choice(_PACKING)),
-    "profiles": Field("profiles", profiles(_dns_name)),
+    "profiles": Field("profiles", _profiles),
     "attemptTimeoutSeconds": Field("attempt_timeout_s", number(1, _ATTEMPT_TIMEOUT_S_MAX)),
     "holdSlotSeconds": Field("hold_s", number(0, HOLD_S_MAX)),
     "holdSlotMaxSeconds": Field("hold_s_max", number(0, HOLD_S_MAX)),

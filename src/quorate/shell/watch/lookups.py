@@ -18,18 +18,11 @@ from quorate.core.model import (
     Namespace,
     PriorityClass,
     Queue,
-    Requirement,
     ResourceClaim,
     ResourceSlice,
 )
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import AnyObject
-from quorate.core.model.selecting_objects import (
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from quorate.core.model.storage import (
     Claim,
     CSIDriver,
@@ -58,15 +51,6 @@ class Lookup(NamedTuple):
     struct: type[Struct]
     decode: Callable[[bytes], AnyObject]
     optional: bool = False
-
-
-class _ByLabels(Struct, gc=False):
-    selector: dict[str, str] | None = None
-
-
-class _WireByLabels(Struct, gc=False):
-    metadata: NamedMetadata
-    spec: _ByLabels | None = None
 
 
 class _BySelector(Struct, gc=False):
@@ -110,7 +94,6 @@ class _WireBudget(Struct, gc=False):
 
 
 _NAMESPACE = msgspec.json.Decoder(NamedObject)
-_BY_LABELS = msgspec.json.Decoder(_WireByLabels)
 _BY_SELECTOR = msgspec.json.Decoder(_WireBySelector)
 _QUEUE = msgspec.json.Decoder(_WireQueue)
 _PRIORITY_CLASS = msgspec.json.Decoder(_WirePriorityClass)
@@ -159,34 +142,6 @@ def _devices(plural: str, kind: str) -> Resource:
     return Resource("resource.k8s.io", "v1", plural, kind)
 
 
-def _service(raw: bytes) -> Service:
-    wire = _decode(_BY_LABELS, raw)
-    return Service(wire.metadata.namespace, wire.metadata.name, _equal(wire))
-
-
-def _replication_controller(raw: bytes) -> ReplicationController:
-    wire = _decode(_BY_LABELS, raw)
-    return ReplicationController(wire.metadata.namespace, wire.metadata.name, _equal(wire))
-
-
-def _replica_set(raw: bytes) -> ReplicaSet:
-    meta, selector = _selecting(raw)
-    return ReplicaSet(meta.namespace, meta.name, selector)
-
-
-def _stateful_set(raw: bytes) -> StatefulSet:
-    meta, selector = _selecting(raw)
-    return StatefulSet(meta.namespace, meta.name, selector)
-
-
-def _equal(wire: _WireByLabels) -> LabelSelector | None:
-    """Return a selector of labels; one that is absent selects nothing."""
-    written = wire.spec.selector if wire.spec is not None else None
-    if written is None:
-        return None
-    return LabelSelector(tuple(Requirement(k, "In", (v,)) for k, v in sorted(written.items())))
-
-
 def _budget(raw: bytes) -> PodDisruptionBudget:
     meta, selector = _selecting(raw)
     status = _decode(_BUDGET, raw).status or _BudgetStatus()
@@ -228,14 +183,6 @@ LOOKUPS: tuple[Lookup, ...] = (
         _queue,
         optional=True,
     ),
-    Lookup(Resource("", "v1", "services", "Service"), Service, _service),
-    Lookup(
-        Resource("", "v1", "replicationcontrollers", "ReplicationController"),
-        ReplicationController,
-        _replication_controller,
-    ),
-    Lookup(Resource("apps", "v1", "replicasets", "ReplicaSet"), ReplicaSet, _replica_set),
-    Lookup(Resource("apps", "v1", "statefulsets", "StatefulSet"), StatefulSet, _stateful_set),
     Lookup(
         Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
         PodDisruptionBudget,

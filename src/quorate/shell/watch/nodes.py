@@ -28,15 +28,9 @@ class _Spec(Struct, gc=False):
     taints: list[_Taint] | None = None
 
 
-class _Image(Struct, gc=False, rename="camel"):
-    names: list[str] | None = None
-    size_bytes: int | None = None
-
-
 class _Status(Struct, gc=False):
     allocatable: dict[str, str | int | float] | None = None
     declared_features: list[str] | None = field(default=None, name="declaredFeatures")
-    images: list[_Image] | None = None
 
 
 class _WireNode(Struct, gc=False):
@@ -72,10 +66,6 @@ def decode_node(raw: bytes) -> NodeChanged:
             taints=tuple(Taint(one.key, one.effect, one.value or "") for one in spec.taints or ()),
             unschedulable=bool(spec.unschedulable),
             declared_features=tuple(sorted((wire.status and wire.status.declared_features) or ())),
-            images=tuple(
-                (tuple(one.names or ()), one.size_bytes or 0)
-                for one in (wire.status and wire.status.images) or ()
-            ),
         )
     )
 

@@ -1,15 +1,10 @@
-"""Moves of everything else: namespaces, Services, budgets, APIs, and the scheduler."""
+"""Moves of everything else: namespaces, budgets, APIs, and the scheduler."""
 
 from __future__ import annotations
 
 from quorate.core.model import Namespace, PodSpec
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import BindFailure
-from quorate.core.model.selecting_objects import (
-    PodDisruptionBudget,
-    ReplicaSet,
-    Service,
-    StatefulSet,
-)
 from tests.property.worlds.moves import devices, storage
 from tests.property.worlds.moves.pods import make_pod, some_pod
 from tests.property.worlds.shapes import random_node
@@ -17,7 +12,6 @@ from tests.unit.core.terms import labels
 from tests.unit.core.world import TEAM
 
 OUTCOMES = ("ok", "ok", "ok", "ok", "ok", *BindFailure)
-_KINDS = (Service, Service, ReplicaSet, StatefulSet)
 
 
 def decide(world, chance):
@@ -110,18 +104,6 @@ def namespace(world, chance):
         world.server.put(Namespace(name, said))
 
 
-def service(world, chance):
-    """A Service, or a controller that selects pods, comes or goes."""
-    kind, name = chance.choice(_KINDS), f"s{chance.randrange(world.setting.services_max)}"
-    if chance.random() < 0.2:
-        world.server.remove(kind.__name__, name, TEAM)
-    else:
-        selects = labels(app=chance.choice(["web", "db"]))
-        if world.setting.services_max > 10:
-            selects = labels(app="web", only=name)
-        world.server.put(kind(TEAM, name, chance.choice([selects, selects, None])))
-
-
 def budget(world, chance):
     name = f"b{chance.randrange(2)}"
     if chance.random() < 0.2:
@@ -161,7 +143,6 @@ MOVES = {
         fill_nodes,
         rest,
         namespace,
-        service,
         budget,
         served,
         bind_foreign,

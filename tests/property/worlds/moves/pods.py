@@ -23,6 +23,9 @@ def maker(key, number):
     return Owner(*kind, f"{key.name}-{number // RUN}")
 
 
+REPLICAS = Owner("apps/v1", "ReplicaSet", "web")
+
+
 def make_pod(world, chance, key=None, scheduler="quorate", **fields):
     """Add a pod to the API server, after the objects that it names."""
     number = world.server.number()
@@ -226,6 +229,7 @@ def kube_single(world, chance):
         "priority": chance.choice(PRIORITIES),
         "never_preempts": chance.random() < 0.1,
         "namespace": namespace(chance),
+        "owner": chance.choice([None, REPLICAS]),
     }
     for _ in range(chance.choice([1, 1, 2])):
         make_pod(world, chance, **fields)

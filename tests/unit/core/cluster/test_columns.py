@@ -25,8 +25,8 @@ def lists(**names: int) -> dict:
     return {f"example.com/{name}": count for name, count in names.items()}
 
 
-def kube(**more) -> World:
-    return World(profiles=(("quorate", replace(KUBE_SCHEDULER, **more)),))
+def kube() -> World:
+    return World(profiles=(("quorate", KUBE_SCHEDULER),))
 
 
 def extended(w: World) -> list[str]:
@@ -102,14 +102,6 @@ def test_nominated_pods_in_the_way_do_not_hide_what_no_node_has():
     assert w.why(gang.key).message.startswith(
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/x. "
     )
-
-
-def test_a_name_that_the_profile_ignores_is_no_reason_to_wait():
-    w = kube(ignored_resources=(ODD,))
-    w.node("n0")
-    w.pod("p", **asks(1))
-    assert w.cycle() == {"p": "n0"}
-    assert extended(w) == []
 
 
 def test_the_other_members_of_a_gang_start_without_the_one_that_fits_nowhere():

@@ -5,12 +5,11 @@ import pytest
 
 from quorate.core.cluster.nodes.encoding import PODS, PodClasses, Resources
 from quorate.core.cluster.priorities.preemptable import Preemptable
-from quorate.core.model import LabelSelector, PodSpec, Requirement, policy
-from quorate.core.model.changes import ObjectChanged
+from quorate.core.model import Owner, PodSpec, policy
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.model.selecting_objects import Service
-from tests.unit.core.world import TEAM, World
+from tests.unit.core.world import World
 
+REPLICAS = Owner("apps/v1", "ReplicaSet", "web")
 ONE = PodClasses(Resources()).of(PodSpec((("cpu", 5),)))
 
 
@@ -60,12 +59,15 @@ def test_memory_follows_the_bound_pods_and_not_priorities_times_nodes():
 def test_a_labelled_pod_that_begins_to_terminate_while_an_important_one_waits():
     w = World(scheduler_names=("kube",), profiles=(("kube", KUBE_SCHEDULER),))
     w.node("n0", cpu=4)
-    web = LabelSelector((Requirement("app", "In", ("web",)),))
-    w.observe(ObjectChanged(Service(namespace=TEAM, name="web", selector=web)))
     w.running("low", "n0", priority=0)
     w.pod("big", cpu=64, priority=10, scheduler="kube")
     assert w.cycle() == {}
-    w.pod("web-0", labels={"app": "web"}, scheduler="kube")
+    w.pod(
+        "web-0",
+        labels={"app": "web"},
+        scheduler="kube",
+        owner=REPLICAS,
+    )
     assert w.cycle(after_s=1) == {"web-0": "n0"}
     assert w.cycle(after_s=1) == {}
     w.edit("web-0", terminating=True)

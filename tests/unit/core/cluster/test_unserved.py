@@ -2,10 +2,9 @@
 
 import pytest
 
-from quorate.core.model import ClaimUse, PodClaim, SpreadConstraint
+from quorate.core.model import ClaimUse, PodClaim
 from quorate.core.model.changes import DialectServed, KindServed, ObjectChanged
 from quorate.core.model.devices import ContainerDevices, DeviceClass
-from quorate.core.model.profile import Profile
 from quorate.core.model.reasons import Reason
 from tests.unit.core.preemption_world import cleared, full, high
 from tests.unit.core.preemption_world import world as preempting
@@ -23,13 +22,11 @@ VOLUMES = (
     "VolumeAttachment",
 )
 DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
-SELECTS = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
 BY_LABELS = pods(namespaces=(), of=labels(tier="gold"), app="web")
-HARD = Profile(default_spread=(SpreadConstraint(1, "host", hard=True, selector=pods()),))
 
 
 def world(**more) -> World:
-    w = World(scheduler_names=("quorate", "hard"), profiles=(("hard", HARD),), **more)
+    w = World(**more)
     w.node("n0", cpu=64, gpu=8, labels={"host": "n0"})
     return w
 
@@ -49,7 +46,6 @@ def reason_of(w, pod):
 NEEDS = {
     **{kind: {"claims": (ClaimUse("c"),)} for kind in VOLUMES},
     **{kind: {"device_claims": (PodClaim("gpu", "c", own=False),)} for kind in DEVICES},
-    **{kind: {"scheduler": "hard"} for kind in SELECTS},
     "Namespace": {"spec": apart(BY_LABELS)},
 }
 
@@ -66,9 +62,8 @@ def test_a_pod_that_needs_the_kind_waits_with_its_problem_and_the_others_go_on(k
     assert (why.reason, why.message, why.hint) == (Reason.API_NOT_AVAILABLE, PROBLEM, REMEDY)
 
 
-@pytest.mark.parametrize("kind", ["Namespace", *SELECTS])
-def test_when_the_kind_is_to_be_had_again_the_pod_goes_on_by_itself(kind):
-    w = world()
+def test_when_the_kind_is_to_be_had_again_the_pod_goes_on_by_itself():
+    w, kind = world(), "Namespace"
     lose(w, kind)
     w.pod("needs", **NEEDS[kind])
     assert w.cycle() == {}

@@ -4,10 +4,8 @@ The property of that name plays at random; these are the cases that it meets too
 """
 
 import pytest
-from msgspec.structs import replace
 
 from quorate.core.model import PreferredTerm, Requirement, SelectorTerm, policy
-from quorate.core.model.changes import NodeChanged
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.place.one_pod.single import Singles
 from tests.unit.core.one_by_one import OneByOne
@@ -54,22 +52,6 @@ def test_pods_that_came_while_nobody_looked_count_when_somebody_looks_again():
     w.running("web-0", "n0", labels={"app": "web"}, cpu=0)
     w.running("web-1", "n0", labels={"app": "web"}, cpu=0)
     assert placed(w, "second", spec=keeps_off) == "n1"
-
-
-@pytest.mark.parametrize("image", ["", "app:1"])
-def test_images_that_are_pulled_count_at_once(image):
-    w = world()
-    w.node("n0", cpu=8)
-    w.node("n1", cpu=8)
-    assert placed(w, "first", cpu=0, spec={"images": ("app:1",)}) == "n0"
-    w.delete("first")
-    w.nodes["n1"] = pulled(w.nodes["n1"], image)
-    w.observe(NodeChanged(w.nodes["n1"]))
-    assert placed(w, "second", cpu=0, spec={"images": ("app:1",)}) == ("n1" if image else "n0")
-
-
-def pulled(node, image):
-    return replace(node, images=(((image,), 900 << 20),))
 
 
 @pytest.mark.parametrize(("bound", "kept"), [(3, 3), (4, 4), (5, 5), (6, 6), (7, 6), (0, 1)])

@@ -4,9 +4,9 @@ import msgspec
 
 from quorate.core.check.invariants import check_all
 from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.model.plan import Victim
-from quorate.core.model.selecting_objects import PodDisruptionBudget
 from tests.unit.core.preemption_world import cleared, full, high, world
 from tests.unit.core.world import TEAM, World, gangs_tried, names
 

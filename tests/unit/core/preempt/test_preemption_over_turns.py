@@ -93,6 +93,16 @@ def test_the_same_node_is_cleared_of_the_same_pods_as_in_one_turn(rule, seed, mo
     assert (found.node, found.victims) == (expected.node, expected.victims)
 
 
+@pytest.mark.parametrize(("few", "looked"), [(1, 2), (7, 7), (NODES, NODES)])
+def test_of_many_nodes_no_more_than_enough_are_looked_at(few, looked, looked_at, monkeypatch):
+    """A tenth of the nodes is two."""
+    monkeypatch.setattr(policy, "PREEMPTION_CANDIDATES_FEW", few)
+    w = world()
+    add_high(w)
+    decided(w)
+    assert len(set(looked_at)) == looked
+
+
 def test_a_turn_looks_at_few_nodes_and_each_node_is_looked_at_once(short_turns, looked_at):
     w = world()
     add_high(w, spec=UNMEETABLE)

@@ -2,14 +2,13 @@
 
 import pytest
 
-from quorate.core.model import LabelSelector, Requirement, SpreadConstraint
-from quorate.core.model.changes import ObjectChanged, ObjectGone
-from quorate.core.model.profile import KUBE_SCHEDULER, Profile
-from quorate.core.model.selecting_objects import Service
+from quorate.core.model import Owner
+from quorate.core.model.profile import KUBE_SCHEDULER
 from tests.unit.core.terms import apart, near, pods, spread
-from tests.unit.core.world import TEAM, World, gangs_tried
+from tests.unit.core.world import World, gangs_tried
 
 KUBE = "default-scheduler"
+REPLICAS = Owner("apps/v1", "ReplicaSet", "web")
 WEB = pods(app="web")
 WEB_LABELS = {"app": "web"}
 
@@ -140,32 +139,19 @@ def test_a_node_that_does_not_help_has_nobody_tried(change, monkeypatch):
     assert looked_for == []
 
 
-def test_a_service_that_is_deleted_wakes_pods_that_were_spread_by_it():
-    nobody = SpreadConstraint(1, "zone", hard=True, selector=pods(nobody=True))
-    profiles = ((KUBE, Profile(default_spread=(nobody,))),)
-    w = World(scheduler_names=("quorate", KUBE), profiles=profiles)
-    w.node("n-a", cpu=8, labels={"zone": "a"})
-    w.node("n-b", cpu=0, labels={"zone": "b"})
-    w.observe(
-        ObjectChanged(Service(TEAM, "web", LabelSelector((Requirement("app", "In", ("web",)),))))
-    )
-    w.running("web-0", "n-a", labels=WEB_LABELS)
-    w.pod("web-1", labels=WEB_LABELS, scheduler=KUBE)
-    assert w.cycle() == {}
-    w.observe(ObjectGone("Service", TEAM, "web"))
-    assert w.cycle() == {"web-1": "n-a"}
-
-
 def test_a_pod_that_begins_to_terminate_while_others_wait_wakes_without_rows():
     """Its labels are of interest, and no row grew."""
     w = World(scheduler_names=(KUBE,), profiles=((KUBE, KUBE_SCHEDULER),))
     w.node("n0", cpu=4, labels={"kubernetes.io/hostname": "n0"})
-    w.observe(
-        ObjectChanged(Service(TEAM, "web", LabelSelector((Requirement("app", "In", ("web",)),))))
-    )
     w.running("low", "n0", cpu=1, priority=0)
     w.pod("big", cpu=64, priority=10, scheduler=KUBE)
-    w.pod("web-0", cpu=1, labels=WEB_LABELS, scheduler=KUBE)
+    w.pod(
+        "web-0",
+        cpu=1,
+        labels=WEB_LABELS,
+        scheduler=KUBE,
+        owner=REPLICAS,
+    )
     assert w.cycle() == {"web-0": "n0"}
     w.edit("web-0", terminating=True)
     assert w.cycle() == {}

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.codes import CodeColumn
 from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration, policy
-from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.rules import masks as kept_masks
 from quorate.core.rules.masks import mask_of, mask_on
 from tests.unit.core.world import World
@@ -112,18 +110,6 @@ def test_classes_that_differ_in_size_share_a_mask():
     assert all(one is shown[0] for one in shown)
     assert shown[0].tolist() == [False, True, False]
     assert masks_kept(w) == 1
-
-
-def test_profiles_that_differ_in_the_rules_do_not():
-    w = nodes(1)
-    w.node("n0", taints=["t:NoSchedule"])
-    off = replace(KUBE_SCHEDULER, disabled=("TaintToleration",))
-    added = replace(KUBE_SCHEDULER, added_required=(SelectorTerm((Requirement("x", "Exists"),)),))
-    room = w.scheduler.planner.room()
-    shown = [
-        mask_of(w.cluster.classes.of(PodSpec(), p), room)[0] for p in (off, KUBE_SCHEDULER, added)
-    ]
-    assert shown == [True, False, False]
 
 
 CHANGES = {

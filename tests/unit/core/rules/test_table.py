@@ -8,10 +8,10 @@ import pytest
 
 from quorate.core import rules
 from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration
-from quorate.core.model.profile import WEIGHTS
 from quorate.core.rules import table
 from quorate.core.rules.filtering import fits_alone, fits_on, open_to, pod_slots
 from quorate.core.rules.rule import Rule, RuleKind
+from quorate.core.rules.scoring import WEIGHTS
 from tests.unit.core.world import World
 
 KUBE_FILTERS = (
@@ -48,7 +48,7 @@ def test_each_file_s_rule_has_one_row_and_is_named_as_its_file():
 
 def test_kube_scheduler_s_rules_are_all_there_and_in_its_order():
     assert table.KUBE_FILTERS == KUBE_FILTERS
-    assert set(table.KUBE_SCORES) == set(WEIGHTS)
+    assert {name for name, *_ in (*table.SCORES, *table.SCORES_OF_AMOUNTS)} == set(WEIGHTS)
 
 
 @pytest.mark.parametrize("rule", table.FILTERS, ids=lambda rule: rule.name)

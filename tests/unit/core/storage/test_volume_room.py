@@ -88,17 +88,6 @@ def test_a_volume_that_is_merely_attached_is_not_counted_twice_by_what_is_taken(
     assert by_node(w, room.volumes.attached(DRIVER)) == {"n0": 1}
 
 
-def test_a_disabled_rule_limits_nothing():
-    w = world("n0")
-    w.limit("n0", 1)
-    bound(w, "one")
-    bound(w, "two")
-    which = w.object("g", 2)
-    for index, claim in enumerate(("one", "two")):
-        w.pod(f"g-{index}", which, claims=(ClaimUse(claim),), scheduler="loose")
-    assert by_node(w, pod_slots(class_of(w, which), room_of(w))) == {"n0": 8}
-
-
 # Claims of one pod at a time
 
 

@@ -1,6 +1,5 @@
 """A gang that waits for nodes says which are out of production, promised, leaving or others'."""
 
-import msgspec
 import pytest
 
 from quorate.core.model import ClaimUse, policy
@@ -228,15 +227,6 @@ def test_what_else_selectors_ask_for_still_counts():
     elsewhere = Requirement("zone", "In", ("b",))
     term = SelectorTerm((*IN_PRODUCTION.expressions, elsewhere))
     assert closed(w, spec={"required_terms": (term,)}) == {}
-
-
-def test_what_a_profile_asks_of_nodes_by_these_labels_is_left_aside_too():
-    profile = msgspec.structs.replace(KUBE_SCHEDULER, added_required=(IN_PRODUCTION,))
-    w = World(scheduler_names=("kube",), profiles=(("kube", profile),))
-    marked(w, "n0", state="triage")
-    w.pod("alone", cpu=1, scheduler="kube")
-    w.decide()
-    assert "(not open to it: 1 node in triage)" in w.why(key("alone@uid-alone", "pod")).message
 
 
 def test_a_pod_that_may_go_there_is_told_nothing():

@@ -45,7 +45,6 @@ def test_a_worker_of_a_pytorch_job():
           tolerations: [{key: gpu, operator: Exists}, {operator: Exists, effect: NoExecute}, {}]
           containers:
             - name: main
-              image: train
               env: [{name: RANK, value: "3"}]
               resources: {requests: {cpu: 1500m, memory: 2Gi, nvidia.com/gpu: "8"}}
         status: {phase: Pending}
@@ -72,7 +71,6 @@ def test_a_worker_of_a_pytorch_job():
             Toleration(),
         ),
         scored=(1500, 2 * GI),
-        images=("train:latest",),
         extended=(ContainerDevices("main", brief=False, requests=(("nvidia.com/gpu", 8, 2),)),),
     )
     assert (decoded.defect, decoded.warning) == ("", "")

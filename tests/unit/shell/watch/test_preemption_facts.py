@@ -5,7 +5,7 @@ import json
 import pytest
 
 from quorate.core.model import LabelSelector, Requirement
-from quorate.core.model.selecting_objects import PodDisruptionBudget
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.shell.watch.objects import watched_kinds
 from tests.unit.shell.decoded import decode, manifest
 

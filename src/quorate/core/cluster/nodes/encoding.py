@@ -112,16 +112,15 @@ class PodClass:
 
     ``base`` is the number of the spec and profile. ``matched`` are the numbers of the selectors
     that match the pods; classes of one spec may differ in them. ``spread`` are the pods' own
-    constraints, or else the defaults; ``spread_needs_labels`` says whether a node that lacks one of
-    their labels scores 0. ``attributes`` is all that rules of kind NODE read: classes with equal
-    attributes pass them on the same nodes. ``volume_needs`` and ``device_needs`` are what the pods'
-    volumes and device claims need of a node; None: they have none. ``task`` is the number of their
-    task in a gang with a minimum for each task, else 0. Demands are encoded at their first use
-    after ``Resources.version`` has changed.
+    constraints, or else those of ``labels.alike``, for which nodes need no label. ``attributes`` is
+    all that rules of kind NODE read: classes with equal attributes pass them on the same nodes.
+    ``volume_needs`` and ``device_needs`` are what the pods' volumes and device claims need of a
+    node; None: they have none. ``task`` is the number of their task in a gang with a minimum for
+    each task, else 0. Demands are encoded at their first use after ``Resources.version`` has
+    changed.
     """
 
     __slots__ = (
-        "_checked",
         "_columns",
         "_demands",
         "_missing",
@@ -135,7 +134,6 @@ class PodClass:
         "profile",
         "spec",
         "spread",
-        "spread_needs_labels",
         "task",
         "volume_needs",
     )
@@ -148,10 +146,9 @@ class PodClass:
         self.base = class_id
         self.spec = spec
         self.profile = profile
-        self.attributes = _attributes(spec, profile)
+        self.attributes = _attributes(spec)
         self.matched: frozenset[int] = frozenset()
         self.spread = spec.spread
-        self.spread_needs_labels = True
         self.device_needs: DeviceNeeds | None = None
         self.task = 0
         self._resources = resources
@@ -172,13 +169,6 @@ class PodClass:
         return self._columns
 
     @property
-    def checked(self) -> Demands:
-        """The demands that a node has to satisfy: ``demands`` without what the profile ignores."""
-        if self._version != self._resources.version:
-            self._encode()
-        return self._checked
-
-    @property
     def missing(self) -> tuple[tuple[str, int], ...]:
         """Name and amount of requests that no node lists: if there are any, the pod fits nowhere.
 
@@ -195,32 +185,25 @@ class PodClass:
 
     def _encode(self) -> None:
         columns, asked = self._resources.columns, self.asked
-        ignored = _ignored(self.profile, [name for name, _ in asked])
         self._version = self._resources.version
         self._demands = tuple((columns[name], n) for name, n in asked if name in columns)
         self._columns = tuple(column for column, _ in self._demands)
-        self._checked = self._demands
-        if ignored:
-            checked = [one for one in asked if one[0] not in ignored]
-            self._checked = tuple((columns[name], n) for name, n in checked if name in columns)
-        given = self._resources.backed | ignored
-        self._missing = tuple(n for n in asked if n[0] not in columns and n[0] not in given)
+        backed = self._resources.backed
+        self._missing = tuple(n for n in asked if n[0] not in columns and n[0] not in backed)
 
     def variant(
         self,
         class_id: int,
         matched: frozenset[int],
-        defaults: tuple[SpreadConstraint, ...],
+        alike: tuple[SpreadConstraint, ...],
     ) -> PodClass:
         """Return a class with this spec for pods that the selectors ``matched`` match.
 
-        ``defaults`` are the spread constraints of pods without their own.
+        ``alike`` spreads pods without constraints of their own (``labels.alike``).
         """
         found = PodClass(class_id, self.spec, self.profile, self._resources)
         found.base, found.matched, found.attributes = self.base, matched, self.attributes
-        if defaults:
-            found.spread = defaults
-            found.spread_needs_labels = self.profile.default_spread is not None
+        found.spread = self.spread or alike
         return found
 
     def tolerating(self, toleration: Toleration) -> PodClass:
@@ -228,12 +211,11 @@ class PodClass:
         tolerations = (*self.spec.tolerations, toleration)
         return self.with_attributes(structs.replace(self.spec, tolerations=tolerations))
 
-    def with_attributes(self, spec: PodSpec, profile: Profile | None = None) -> PodClass:
-        """Return the class as it would be with what ``spec`` and profile ask of nodes, likewise."""
+    def with_attributes(self, spec: PodSpec) -> PodClass:
+        """Return the class as it would be with what ``spec`` asks of nodes, likewise."""
         found = copy(self)
         found.id = found.base = -1 - self.id
-        found.spec, found.profile = spec, profile or self.profile
-        found.attributes = _attributes(found.spec, found.profile)
+        found.spec, found.attributes = spec, _attributes(spec)
         return found
 
 
@@ -313,25 +295,23 @@ class PodClasses:
         self,
         base: PodClass,
         matched: frozenset[int],
-        defaults: tuple[SpreadConstraint, ...] = (),
+        alike: tuple[SpreadConstraint, ...] = (),
         volume_needs: VolumeNeeds | None = None,
         device_needs: DeviceNeeds | None = None,
         task: int = 0,
     ) -> PodClass:
         """Return the variant of a class for these selectors, needs and task; ``base`` if all empty.
 
-        ``matched`` and ``defaults`` as in ``PodClass.variant``; the others as in ``PodClass``.
+        ``matched`` and ``alike`` as in ``PodClass.variant``; the others as in ``PodClass``.
         When there are too many variants, the least recently used one is forgotten.
         """
-        if not (
-            matched or defaults or volume_needs is not None or device_needs is not None or task
-        ):
+        if not (matched or alike or volume_needs is not None or device_needs is not None or task):
             return base
-        variant = base.id, matched, defaults, volume_needs, device_needs, task
+        variant = base.id, matched, alike, volume_needs, device_needs, task
         known = self._by_selectors
         found = known.get(variant)
         if found is None:
-            found = base.variant(self._made, matched, defaults)
+            found = base.variant(self._made, matched, alike)
             found.volume_needs, found.device_needs, found.task = volume_needs, device_needs, task
             self._made += 1
             known[variant] = found
@@ -355,24 +335,10 @@ def _extended(pod_class: PodClass) -> list[str]:
     return [name for name, _ in pod_class.asked if name not in FIRST_RESOURCES]
 
 
-def _attributes(spec: PodSpec, profile: Profile) -> tuple[object, ...]:
+def _attributes(spec: PodSpec) -> tuple[object, ...]:
     return (
         spec.node_selector,
         spec.required_terms,
         spec.tolerations,
         spec.node_features,
-        profile.added_required,
-        profile.disabled,
     )
-
-
-def _ignored(profile: Profile, names: list[str]) -> set[str]:
-    """Return those of the names that the profile does not check: extended resources only."""
-    if not (profile.ignored_resources or profile.ignored_resource_groups):
-        return set()
-    groups = profile.ignored_resource_groups
-    return {
-        name
-        for name in names
-        if "/" in name and (name in profile.ignored_resources or name.split("/")[0] in groups)
-    }

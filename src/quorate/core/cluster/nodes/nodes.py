@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import structs
 
 from quorate.core.cluster.arrays import Ints, Mask, grown
 from quorate.core.cluster.change_log import Log
@@ -76,14 +75,11 @@ class NodeTable:
         self.features = CodeColumn(_ROWS_FIRST)
         self.labels: LruCache[str, CodeColumn] = LruCache()
         """A cache of label columns, by key."""
-        self.images: dict[str, dict[int, int]] = {}
-        """Bytes of each image, by name and row."""
         self.ports: dict[tuple[str, int], dict[int, Counter[str]]] = {}
         """Addresses on which pods hold a port, by protocol and number, then by row."""
         self.attributes_version = 0
         self.attributes_log = Log()
         """Rows whose labels, taints, cordon or features changed, or whose node came or went."""
-        self.images_version = 0
         self.log = Log()
         """Rows whose free room, size or attributes changed."""
         self._news = NodeNews()
@@ -119,15 +115,6 @@ class NodeTable:
         elif before == node:
             return row, False
         self.nodes[row] = node
-        images_before = before.images if before is not None else ()
-        if images_before != node.images:
-            self.images_version += 1
-            self._forget_images(row, images_before)
-            for names, size in node.images:
-                for name in names:
-                    self.images.setdefault(name, {})[row] = size
-            if before is not None and structs.replace(before, images=node.images) == node:
-                return row, False  # images affect scores only, so no gang may fit because of them
         if before is None or before.allocatable != node.allocatable:
             self._resize(row, () if before is None else before.allocatable, node.allocatable)
         if before is None or _attributes(before) != _attributes(node):
@@ -230,7 +217,6 @@ class NodeTable:
         assert gone is not None, "a row with a name holds a node"
         self._note_news(gone, None)
         self.log.note(row)
-        self._forget_images(row, gone.images)
         self.nodes[row] = None
         self._resize(row, gone.allocatable, ())
         self.free[row] = 0
@@ -238,7 +224,6 @@ class NodeTable:
         for port in [port for port, holders in self.ports.items() if row in holders]:
             self._forget_holder(port, row)
         self._encode_attributes(row, None)
-        self.images_version += 1
         self._rows_free.append(row)
         return row
 
@@ -255,14 +240,6 @@ class NodeTable:
         labels = set(after.labels) if after is not None else set()
         news.labels |= {key for key, _ in were ^ labels}
         news.taints |= _keeps_away(before) != _keeps_away(after)
-
-    def _forget_images(self, row: int, images: tuple[tuple[tuple[str, ...], int], ...]) -> None:
-        for names, _ in images:
-            for name in names:
-                rows = self.images.get(name, {})
-                rows.pop(row, None)
-                if not rows:
-                    self.images.pop(name, None)
 
     def take(self, row: int, pod_class: PodClass) -> None:
         """Count one pod of the class on the row."""

@@ -28,7 +28,5 @@ def slots_of(pod_class: PodClass, free: Ints) -> Ints:
 
 
 def checked_of(pod_class: PodClass) -> tuple[tuple[int, int], ...]:
-    """Return the demands (column, amount) for which nodes must have room under the profile."""
-    if "NodeResourcesFit" in pod_class.profile.disabled:
-        return ()
-    return ((NO_COLUMN, 1),) if pod_class.missing else pod_class.checked
+    """Return the demands (column, amount) for which nodes must have room."""
+    return ((NO_COLUMN, 1),) if pod_class.missing else pod_class.demands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorate.core.cluster.gangs.gangs import PodEntry
-from quorate.core.model.selecting_objects import PodDisruptionBudget
+from quorate.core.model.budgets import PodDisruptionBudget
 
 
 class Budgets:

@@ -27,7 +27,7 @@ class Precedence:
         self._nodes = nodes
         self.budgets = Budgets()
         self.nominated = Nominations()
-        preempts = any(not profile.packs_gangs for profile in profiles)
+        preempts = any(profile.preempts for profile in profiles)
         self.bound = Preemptable(nodes.capacity) if preempts else None
         """What bound pods take; None if no profile preempts."""
         self.next_start = 0

@@ -33,9 +33,8 @@ _NOWHERE = -1
 class _NodeScores:
     """Verdicts and scores of one class: arrays of length n, valid as of ``*_seen``."""
 
-    version: tuple[int, int, int]
+    version: tuple[int, int]
     """The version of the nodes' attributes."""
-    images_seen: int
     rows_seen: int
     selectors_seen: int
     fits: Mask
@@ -122,10 +121,8 @@ class Singles:
             self._remember(pod_class, kept)
             return kept
         changed_selectors = neighbours.log.since(kept.selectors_seen)
-        has_other_images = kept.images_seen != table.images_version and pod_class.spec.images
-        kept.images_seen = table.images_version
         kept.rows_seen, kept.selectors_seen = table.log.position, neighbours.log.position
-        is_stale = changed_selectors is None or bool(has_other_images)
+        is_stale = changed_selectors is None
         _update(kept, rows, set(changed_selectors or ()), pod_class, room, is_stale=is_stale)
         return kept
 
@@ -160,7 +157,6 @@ def _from_scratch(pod_class: PodClass, room: Room) -> _NodeScores:
     fits = fits_alone(pod_class, room)
     kept = _NodeScores(
         version=room.version,
-        images_seen=room.snapshot.table.images_version,
         rows_seen=room.snapshot.table.log.position,
         selectors_seen=room.snapshot.neighbours.log.position,
         fits=fits,
@@ -190,7 +186,9 @@ def _update_rows(
     kept: _NodeScores, rows: Ints, pod_class: PodClass, room: Room, is_stale: bool
 ) -> None:
     """Recompute rows whose room changed; ``is_stale``: the caller recomputes totals anyway."""
-    if len(rows) > policy.SINGLE_ROWS_FEW or not _look_again(kept, rows, pod_class, room):
+    if len(rows) <= policy.SINGLE_ROWS_FEW:
+        _look_again(kept, rows, pod_class, room)
+    else:
         kept.fits[rows] = fits_alone(pod_class, room, rows)
         kept.allocation[rows] = allocation_score(pod_class, room.amounts(rows))
     if is_stale:
@@ -204,18 +202,13 @@ def _update_rows(
     kept.total[rows] = np.where(feasible, kept.standing[rows] + kept.allocation[rows], _NOWHERE)
 
 
-def _look_again(kept: _NodeScores, rows: Ints, pod_class: PodClass, room: Room) -> bool:
-    """Recompute rows one by one; return False if the class's rules do not allow that."""
-    resources = room.snapshot.table.resources
+def _look_again(kept: _NodeScores, rows: Ints, pod_class: PodClass, room: Room) -> None:
+    """Recompute rows one by one."""
     for row in rows.tolist():
         free, size = room.free[row].tolist(), room.snapshot.allocatable[row].tolist()
         scored = room.scored[row].tolist()
-        score = allocation_score_on(pod_class, NodeAmounts(free, size, scored, resources))
-        if score is None:
-            return False
-        kept.allocation[row] = score
+        kept.allocation[row] = allocation_score_on(pod_class, NodeAmounts(free, size, scored))
         kept.fits[row] = fits_on(pod_class, room, row, free)
-    return True
 
 
 def _is_flat(kept: _NodeScores) -> bool:

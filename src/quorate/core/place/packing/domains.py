@@ -166,8 +166,6 @@ def fixed_slots(pod_class: PodClass, room: Room, movers: Sequence[PodClass]) -> 
         slots[~room.has_label(one.topology_key)] = 0
         if not any(pod_topology_spread.counts_pods_of(one, mover, room) for mover in movers):
             slots[pod_topology_spread.is_skewed(one, pod_class, room)] = 0
-    if inter_pod_affinity.is_disabled(pod_class):
-        return slots
     slots[inter_pod_affinity.repelled(pod_class, room) > 0] = 0
     terms = pod_class.spec.affinity
     for term in terms:

@@ -16,7 +16,6 @@ from quorate.core.rules.resources import packing as utilisation_of
 from quorate.core.rules.scoring import standing_score
 
 Packing = Literal["most-allocated", "least-allocated"]
-_LEAST = "LeastAllocated"
 
 
 def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:
@@ -103,7 +102,7 @@ def _scores(
     The second is None where each node is filled before the next one.
     """
     if not pod_class.profile.packs_gangs:
-        packing = "least-allocated" if pod_class.profile.fit.type == _LEAST else "most-allocated"
+        packing = pod_class.profile.packing
     attributes = standing[rows].astype(np.float64)
     free, allocatable = room.free, room.snapshot.allocatable
     full_with_one = utilisation_of.utilisation(pod_class, free, allocatable, rows, 1)

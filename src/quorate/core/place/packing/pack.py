@@ -70,9 +70,8 @@ def _is_in_its_own_way(pod_class: PodClass, room: Room) -> bool:
     if not pod_class.matched:
         return False
     used = [one.selector for one in pod_topology_spread.hard_ones(pod_class)]
-    if not inter_pod_affinity.is_disabled(pod_class):
-        used += [term.selector for term in spec.anti_affinity]
-        used += [all_of(spec.affinity)] if spec.affinity else []
+    used += [term.selector for term in spec.anti_affinity]
+    used += [all_of(spec.affinity)] if spec.affinity else []
     number = room.snapshot.neighbours.selector_id
     return any(number(selector) in pod_class.matched for selector in used)
 
@@ -146,8 +145,6 @@ def _is_along_one_topology(pod_class: PodClass, room: Room) -> bool:
 def _apart_by(pod_class: PodClass, room: Room) -> set[str]:
     """Return the topologies along which the class has anti-affinity to itself."""
     number = room.snapshot.neighbours.selector_id
-    if inter_pod_affinity.is_disabled(pod_class):
-        return set()
     return {
         term.topology_key
         for term in pod_class.spec.anti_affinity
@@ -171,7 +168,7 @@ def _is_per_node(topology: str, room: Room) -> bool:
 
 def _pack_by_domain(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
     slots = fixed_slots(pod_class, room, [pod_class])
-    if not pod_class.spec.affinity or inter_pod_affinity.is_disabled(pod_class):
+    if not pod_class.spec.affinity:
         return _spread_out(pod_class, count, slots, room, packing)
     near = inter_pod_affinity.attracted(pod_class, room)
     if inter_pod_affinity.is_first(pod_class, room):

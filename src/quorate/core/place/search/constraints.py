@@ -84,9 +84,6 @@ class Constraints:
         self.dominated = [self._dominated(i) for i in range(len(classes))]
         """By class: mask of the classes that open no domain to it."""
         self.cliques = self._cliques()
-        disabled = {name for one in classes for name in one.profile.disabled}
-        self.is_symmetric = not disabled & {node_ports.RULE.name, inter_pod_affinity.RULE.name}
-        """Whether of two classes that keep apart both do, so that neither may come first."""
         self.node_matters_to = self._node_matters_to()
         """Mask of the classes for whose order the node matters, not only the domain."""
         del self._room, self._rows, self._topologies, self._counted, self._near
@@ -97,11 +94,7 @@ class Constraints:
         return sum(1 << i for i, one in enumerate(self.classes) if selector in one.matched)
 
     def _apart_by_ports(self) -> list[int]:
-        found = node_ports.apart([one.spec.host_ports for one in self.classes])
-        return [
-            0 if node_ports.RULE.name in one.profile.disabled else mask
-            for one, mask in zip(self.classes, found, strict=True)
-        ]
+        return node_ports.apart([one.spec.host_ports for one in self.classes])
 
     def _note_anti_affinity(self) -> None:
         number = self._room.snapshot.neighbours.selector_id
@@ -111,16 +104,14 @@ class Constraints:
                 if not against:
                     continue
                 apart = self._apart.setdefault(term.topology_key, [0] * len(self.classes))
-                if not inter_pod_affinity.is_disabled(pod_class):
-                    apart[i] |= against
-                for j, other in enumerate(self.classes):
-                    if not inter_pod_affinity.is_disabled(other):
-                        apart[j] |= (against >> j & 1) << i
+                apart[i] |= against
+                for j in range(len(self.classes)):
+                    apart[j] |= (against >> j & 1) << i
 
     def _terms_among_members(self, pod_class: PodClass) -> tuple[tuple[PodTerm, ...], int]:
         """Return the affinity terms that members may satisfy, and the mask of those who do."""
         terms = pod_class.spec.affinity
-        if not terms or inter_pod_affinity.is_disabled(pod_class):
+        if not terms:
             return (), 0
         classes = self._mask(self._room.snapshot.neighbours.selector_id(all_of(terms)))
         return (terms, classes) if classes else ((), 0)
@@ -206,8 +197,6 @@ class Constraints:
         return found
 
     def _node_matters_to(self) -> int:
-        if not self.is_symmetric:
-            return (1 << len(self.classes)) - 1
         found = 0
         for i, (limits, affinity) in enumerate(zip(self.limits, self.affinities, strict=True)):
             if any(self.counters[limit.counter].topology < 0 for limit in limits):

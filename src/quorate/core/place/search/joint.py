@@ -30,7 +30,6 @@ from quorate.core.place.search.state import Assignment, BeforeAssignment, State
 from quorate.core.place.search.values import Bounds, Location, NodeKind, WorkEstimate
 from quorate.core.place.tasks import towards_quorum
 from quorate.core.room.room import Room
-from quorate.core.rules.resources import node_resources_fit
 
 ClassCounts = tuple[tuple[PodClass, int], ...]
 _HEURISTICS = (
@@ -322,11 +321,8 @@ class JointSearch:
 def _demand_of(classes: Sequence[PodClass]) -> list[tuple[int, ...]]:
     """Return by class what a pod asks for of each column that one of the classes names."""
     columns = sorted({c for pod_class in classes for c in pod_class.columns})
-    checked = [
-        dict(one.checked) if node_resources_fit.RULE.name not in one.profile.disabled else {}
-        for one in classes
-    ]
-    return [tuple(one.get(column, 0) for column in columns) for one in checked]
+    asked = [dict(pod_class.demands) for pod_class in classes]
+    return [tuple(amounts.get(column, 0) for column in columns) for amounts in asked]
 
 
 def selections(counts: Sequence[int], need: int) -> Iterator[list[int]]:

@@ -94,14 +94,13 @@ class Order:
         minima = self._state.minima()
         may = [group for group, _ in left if self._may(group, minima)]
         tightest = self._tightest(minima)
-        is_symmetric = self._state.constraints.is_symmetric
-        if is_symmetric and not any(self._is_root(group) for group, _ in left):
+        if not any(self._is_root(group) for group, _ in left):
             harmless = [group for group in may if tightest.keys().isdisjoint(self._adds_to(group))]
             if harmless:
                 yield [group for group in harmless for _ in self._rows[group]]
                 return
         ranked = sorted((self._rank(group, tightest), group) for group in may)
-        together = self._together(ranked) if is_symmetric else []
+        together = self._together(ranked)
         if len(together) > 1:
             yield together
         for _, group in ranked:

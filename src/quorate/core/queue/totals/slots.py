@@ -314,7 +314,7 @@ class SlotTotals:
             self._seen = [inputs.free.copy(order="F")]
             self._attributes, self._columns = inputs.attributes.position, inputs.columns
         steps.take(
-            1 + len(self._seen[0]) * len(tally.pod_class.checked) // costs.SLOT_CELLS_PER_STEP
+            1 + len(self._seen[0]) * len(tally.pod_class.demands) // costs.SLOT_CELLS_PER_STEP
         )
         if tally.level is not None and tally.level not in self._levels:
             rows = np.arange(len(inputs.free))

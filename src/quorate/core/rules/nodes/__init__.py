@@ -1,1 +1,1 @@
-"""Rules and scores about what nodes are: labels, taints, features, images."""
+"""Rules and scores about what nodes are: labels, taints, features."""

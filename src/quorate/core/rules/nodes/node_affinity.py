@@ -18,25 +18,22 @@ from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.verdict import Refusal, Verdict, rejected
 
 REFUSALS = (
-    Refusal("node(s) didn't match scheduler-enforced node affinity", resolvable=False),
     Refusal("node(s) didn't match Pod's node affinity/selector", resolvable=False),
     Refusal("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),
 )
-_ADDED, _OWN, _NOT_NAMED = 1, 2, 3
+_OWN, _NOT_NAMED = 1, 2
 _TERMS = (
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 )
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
-    """Return which nodes fail the pod's own selectors, or those that its profile adds."""
-    spec, added = pod_class.spec, pod_class.profile.added_required
-    if not spec.node_selector and spec.required_terms is None and added is None:
+    """Return which nodes fail the pod's selectors."""
+    spec = pod_class.spec
+    if not spec.node_selector and spec.required_terms is None:
         return None
     codes = np.zeros(len(room.free), np.int8)
     codes[~passes(spec, room.snapshot)] = _OWN
-    if added is not None:
-        codes[~matches_any_term(added, room.snapshot)] = _ADDED
     names = _named_nodes(spec.required_terms or ())
     if names is None:
         return Verdict(codes, REFUSALS)
@@ -49,15 +46,12 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 
 def admits(pod_class: PodClass, snapshot: Snapshot, row: int) -> bool:
-    """Whether the node at ``row`` matches the pod's own selectors, and those of its profile."""
+    """Whether the node at ``row`` matches the pod's selectors."""
     spec, labels = pod_class.spec, snapshot.labels_at(row)
     if any(labels.get(key) != value for key, value in spec.node_selector):
         return False
-    name = snapshot.node(row).name
-    return all(
-        terms is None or any(term.matches(name, labels) for term in terms)
-        for terms in (spec.required_terms, pod_class.profile.added_required)
-    )
+    terms, name = spec.required_terms, snapshot.node(row).name
+    return terms is None or any(term.matches(name, labels) for term in terms)
 
 
 def _named_nodes(terms: tuple[SelectorTerm, ...]) -> set[str] | None:
@@ -87,7 +81,7 @@ def passes(spec: PodSpec, snapshot: Snapshot) -> Mask:
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 * weight / max`` over the feasible nodes."""
-    preferred = (*pod_class.spec.preferred_terms, *pod_class.profile.added_preferred)
+    preferred = pod_class.spec.preferred_terms
     if not preferred:
         return None
     raw = room.cached(("preferred", preferred), lambda: _raw(preferred, room.snapshot))

@@ -84,23 +84,18 @@ def is_alone(pod_class: PodClass, room: Room) -> bool:
 
     More nodes would not help it, only other pods.
     """
-    if not pod_class.spec.affinity or is_disabled(pod_class) or is_first(pod_class, room):
+    if not pod_class.spec.affinity or is_first(pod_class, room):
         return False
     return not (attracted(pod_class, room) & room.snapshot.alive).any()
 
 
 def wants_pods_that_are_there(pod_class: PodClass, room: Room) -> bool:
     """Whether required affinity means pods that are placed, or pods of the class itself."""
-    if not pod_class.spec.affinity or is_disabled(pod_class):
+    if not pod_class.spec.affinity:
         return False
     number = room.snapshot.neighbours.selector_id(all_of(pod_class.spec.affinity))
     is_own = number in pod_class.matched
     return is_own or bool(room.counts(Key(Column.PODS, number)).any())
-
-
-def is_disabled(pod_class: PodClass) -> bool:
-    """Whether the class's profile has no such rule."""
-    return RULE.name in pod_class.profile.disabled
 
 
 def attracts(pod_class: PodClass, other: PodClass, room: Room) -> bool:
@@ -138,12 +133,8 @@ def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
 
     None: no pod on a node has a say.
     """
-    spec, profile = pod_class.spec, pod_class.profile
-    if profile.ignore_preferred_terms_of_existing_pods and not spec.preferred_affinity:
-        return None
-    parts = [(one.weight, _pods(one.term, room)) for one in spec.preferred_affinity]
-    if hard := profile.hard_pod_affinity_weight:
-        parts += [(hard, key) for key in room.terms(pod_class, Column.ATTRACTED)]
+    parts = [(one.weight, _pods(one.term, room)) for one in pod_class.spec.preferred_affinity]
+    parts += [(1, key) for key in room.terms(pod_class, Column.ATTRACTED)]
     parts += [(1, key) for key in room.terms(pod_class, Column.PULL)]
     if not parts or not feasible.any():
         return None

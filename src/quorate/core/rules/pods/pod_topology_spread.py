@@ -48,9 +48,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
 
 
 def hard_ones(pod_class: PodClass) -> list[SpreadConstraint]:
-    """Return the constraints that rule nodes out, unless the profile has disabled the rule."""
-    if RULE.name in pod_class.profile.disabled:
-        return []
+    """Return the constraints that rule nodes out."""
     return [one for one in pod_class.spread if one.hard]
 
 
@@ -199,12 +197,12 @@ def interests(pod_class: PodClass, room: Room) -> set[Interest]:
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 * (max + min - raw) / max``; None: nothing is soft.
 
-    Nodes that lack a topology label score 0, unless the constraints are the system's own.
+    Nodes that lack a topology label of the pod's own constraints score 0.
     """
     constraints = [one for one in pod_class.spread if not one.hard]
     if not constraints or not feasible.any():
         return None
-    needed = constraints if pod_class.spread_needs_labels else None
+    needed = constraints if pod_class.spec.spread else None
     labelled = has_labels(constraints, room) if needed else None
     scored = feasible if labelled is None else feasible & labelled
     raw = np.zeros(len(feasible))

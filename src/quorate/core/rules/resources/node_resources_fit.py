@@ -7,7 +7,6 @@ requested_to_capacity_ratio.go and resource_allocation.go.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -16,9 +15,8 @@ from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.gangs.gangs import PodEntry
-from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass, Resources
+from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass
 from quorate.core.cluster.nodes.slots import slots_of
-from quorate.core.model.profile import FitStrategy
 from quorate.core.room.amounts import Amounts, NodeAmounts
 from quorate.core.room.room import Room
 from quorate.core.rules.rule import Rule, RuleKind
@@ -40,7 +38,7 @@ def judge(pod_class: PodClass, room: Room) -> Verdict | None:
     short = lacking(pod_class, room.free, names)
     for lacks in short.values():
         codes[lacks] = _LACKS
-    for column, amount in pod_class.checked:
+    for column, amount in pod_class.demands:
         if column != PODS:
             too_small = room.snapshot.allocatable[:, column] < amount
             codes[short[message(column, names)] & too_small] = _TOO_SMALL
@@ -54,7 +52,7 @@ def lacking(pod_class: PodClass, free: Ints, names: list[str]) -> dict[str, Mask
 
     ``names`` are those of the columns.
     """
-    short = {message(column, names): free[:, column] < n for column, n in pod_class.checked}
+    short = {message(column, names): free[:, column] < n for column, n in pod_class.demands}
     for name, _ in pod_class.missing:
         short[insufficient(name)] = np.ones(len(free), np.bool_)
     return short
@@ -105,7 +103,7 @@ class FreeOn:
 
     def refused(self, pod_class: PodClass) -> Refused | None:
         """Return which resources are too few; None: none is."""
-        short = [(c, a) for c, a in pod_class.checked if self._free[c] < a]
+        short = [(c, a) for c, a in pod_class.demands if self._free[c] < a]
         missing = pod_class.missing
         if not (short or missing):
             return None
@@ -125,7 +123,7 @@ def cap(pod_class: PodClass, room: Room, count: Ints, _together: bool) -> None:
 def fits(pod_class: PodClass, room: Room, rows: Ints | None, mask: Mask) -> None:
     """Clear ``mask`` (bool[m]) on those of the rows (None: of all) that lack some resource."""
     free = room.free if rows is None else room.free[rows]
-    for column, amount in pod_class.checked:
+    for column, amount in pod_class.demands:
         mask &= free[:, column] >= amount
     if pod_class.missing:
         mask[:] = False
@@ -133,7 +131,7 @@ def fits(pod_class: PodClass, room: Room, rows: Ints | None, mask: Mask) -> None
 
 def fits_on(pod_class: PodClass, _room: Room, _row: int, free: list[int]) -> bool:
     """Whether a node with so much free (by resource) has enough of everything."""
-    return not (pod_class.missing or any(free[c] < a for c, a in pod_class.checked))
+    return not (pod_class.missing or any(free[c] < a for c, a in pod_class.demands))
 
 
 def on_node(room: Room, row: int, _cluster: Cluster) -> FreeOn:
@@ -141,97 +139,43 @@ def on_node(room: Room, row: int, _cluster: Cluster) -> FreeOn:
     return FreeOn(room, row)
 
 
-_Weighed = tuple[int, int, int, int | None]
-"""A resource that is scored: its column, its weight, and what one pod adds.
-
-The last one is the column of what scores count as in use (cpu, memory); None: what is not free.
-"""
+_Scored = tuple[int, int, int]
+"""A resource that is scored: its column, what one pod adds, and its column in ``scored``."""
 
 
-def _weighed(pod_class: PodClass, resources: Resources) -> list[_Weighed]:
-    """Return the resources that are scored; extended ones only if the pod asks for them."""
-    spec, asked = pod_class.spec, dict(pod_class.demands)
-    pending = spec.scored_pending or spec.scored
-    found: list[_Weighed] = []
-    for name, weight in pod_class.profile.fit.resources:
-        column = resources.columns.get(name)
-        if column is None:
-            continue
-        if column in (CPU, MEMORY):
-            index = 0 if column == CPU else 1
-            found.append((column, weight, pending[index], index))
-        elif name in _NATIVE or asked.get(column):
-            found.append((column, weight, asked.get(column, 0), None))
-    return found
+def _scored(pod_class: PodClass) -> list[_Scored]:
+    """Return cpu and memory, as scores count them: pods that ask for none use a little too."""
+    pending = pod_class.spec.scored_pending or pod_class.spec.scored
+    return [(CPU, pending[0], 0), (MEMORY, pending[1], 1)]
 
 
-def _share(strategy: FitStrategy, used: _Number, size: _Number) -> _Number:
+def _share(pod_class: PodClass, used: _Number, size: _Number) -> _Number:
     """Return 0 to 100: how good it is that ``used`` (at most ``size``) is allocated of ``size``."""
-    return (size - used if strategy.type == "LeastAllocated" else used) * 100 // size
+    spreads = pod_class.profile.packing == "least-allocated"
+    return (size - used if spreads else used) * 100 // size
 
 
 def score(pod_class: PodClass, amounts: Amounts) -> Ints:
     """Return int64[m] from 0 to 100, with one pod of the class counted in."""
-    strategy = pod_class.profile.fit
     total = np.zeros(len(amounts.free), np.int64)
-    weights = np.zeros(len(amounts.free), np.int64)
-    for column, weight, added, scored in _weighed(pod_class, amounts.resources):
+    counted = np.zeros(len(amounts.free), np.int64)
+    for column, added, scored in _scored(pod_class):
         size = amounts.allocatable[:, column]
-        if scored is None:
-            asked = size - amounts.free[:, column] + added
-        else:
-            asked = amounts.scored[:, scored] + added
-        divisor = np.maximum(size, 1)
-        if strategy.type == "RequestedToCapacityRatio":
-            used = np.where((size == 0) | (asked > size), 100, asked * 100 // divisor)
-            part = np.where(size > 0, _curve(strategy.shape)[used], 0)
-            counts = part > 0  # a curve's zero does not count
-        else:
-            part, counts = _share(strategy, np.minimum(asked, size), divisor), size > 0
-        total += np.where(counts, part * weight, 0)
-        weights += np.where(counts, weight, 0)
-    return _mean(strategy, total, weights)
+        used = np.minimum(amounts.scored[:, scored] + added, size)
+        total += np.where(size > 0, _share(pod_class, used, np.maximum(size, 1)), 0)
+        counted += size > 0
+    return total // np.maximum(counted, 1)
 
 
-def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int | None:
-    """Return what ``score`` says of one node; None for a curve, which only arrays have."""
-    strategy = pod_class.profile.fit
-    if strategy.type == "RequestedToCapacityRatio":
-        return None
-    free, sizes, in_use, resources = amounts
-    total = weights = 0
-    for column, weight, added, scored in _weighed(pod_class, resources):
-        size = sizes[column]
+def score_one(pod_class: PodClass, amounts: NodeAmounts) -> int:
+    """Return what ``score`` says of one node."""
+    total = counted = 0
+    for column, added, scored in _scored(pod_class):
+        size = amounts.allocatable[column]
         if size > 0:
-            asked = (size - free[column] if scored is None else in_use[scored]) + added
-            total += weight * _share(strategy, min(asked, size), size)
-            weights += weight
-    return total // weights if weights else 0
-
-
-def _curve(points: tuple[tuple[int, int], ...]) -> Ints:
-    """Return int64[101]: the broken line through the points, ten times as high, by utilisation."""
-    curve = np.zeros(101, np.int64)
-    for used in range(101):
-        if used <= points[0][0]:
-            curve[used] = points[0][1] * 10
-            continue
-        curve[used] = points[-1][1] * 10
-        for (x0, y0), (x1, y1) in pairwise(points):
-            if used <= x1:
-                # Go's division goes towards zero.
-                rise = (y1 - y0) * 10 * (used - x0)
-                curve[used] = y0 * 10 + int(rise / (x1 - x0))
-                break
-    return curve
-
-
-def _mean(strategy: FitStrategy, total: Ints, weights: Ints) -> Ints:
-    if strategy.type == "RequestedToCapacityRatio":
-        mean = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
-    else:
-        mean = total // np.maximum(weights, 1)
-    return np.where(weights > 0, mean, 0)
+            total += _share(pod_class, min(amounts.scored[scored] + added, size), size)
+            counted += 1
+    return total // max(counted, 1)
 
 
 RULE = Rule(

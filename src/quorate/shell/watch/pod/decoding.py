@@ -189,7 +189,7 @@ class PodDecoder:
         disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
         resized = status if spec.node_name else None
         key = (
-            rules and (*_rules_key(spec), pod_spec.images(spec)),
+            rules and _rules_key(spec),
             disks,
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),

@@ -99,7 +99,6 @@ def _cut(spec: PodSpec) -> PodSpec:
         preferred_affinity=near.take(spec.preferred_affinity),
         spread=_Left(policy.SPREADS_PER_POD_MAX).take(spec.spread),
         disks=_Left(policy.VOLUMES_PER_POD_MAX).take(spec.disks),
-        images=spec.images[:parts],
         extended=spec.extended if len(spec.extended) <= parts else (),
     )
 

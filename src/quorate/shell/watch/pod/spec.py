@@ -87,7 +87,6 @@ def pod_spec(
         node_features=_node_features(spec),
         scored=scored,
         scored_pending=pending if pending != scored else None,
-        images=images(spec),
         containers=len(spec.containers) + len(spec.init_containers or ()),
         extended=extended_requests(spec),
     )
@@ -108,18 +107,6 @@ def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace:
         disks=disks,
         scored=scored_requests(spec, status, pod_level=True),
     )
-
-
-def images(spec: Spec) -> tuple[str, ...]:
-    """Return the images of all containers and image volumes, with their tags."""
-    named = [one.image for one in (*spec.containers, *(spec.init_containers or ())) if one.image]
-    volumes = [one.image for one in spec.volumes or () if one.image is not None]
-    named += [one.reference for one in volumes if one.reference]
-    return tuple(sorted(_with_tag(name) for name in named))
-
-
-def _with_tag(image: str) -> str:
-    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 def restarts_all_containers(container: Container) -> bool:

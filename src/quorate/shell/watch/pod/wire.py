@@ -39,7 +39,6 @@ class Container(Struct, gc=False, rename="camel"):
     """``spec.containers[]`` and ``spec.initContainers[]``."""
 
     name: str = ""
-    image: str | None = None
     resources: Raw = EMPTY
     ports: Raw = EMPTY
     restart_policy: str | None = None
@@ -50,12 +49,6 @@ class ClaimSource(Struct, gc=False, rename="camel"):
     """``persistentVolumeClaim`` of a volume."""
 
     claim_name: str = ""
-
-
-class ImageVolume(Struct, gc=False):
-    """``spec.volumes[].image``."""
-
-    reference: str | None = None
 
 
 class Volume(Struct, gc=False, rename="camel"):
@@ -71,7 +64,6 @@ class Volume(Struct, gc=False, rename="camel"):
     portworx_volume: Raw = EMPTY
     iscsi: Raw = EMPTY
     rbd: Raw = EMPTY
-    image: ImageVolume | None = None
 
 
 class Gate(Struct, gc=False):
