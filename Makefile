@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+# A licence that has one of these words may be depended on.
+LICENCES := Apache;BSD;MIT;ISC;MPL;Mozilla;PSF;Python Software Foundation
 # Tests start hundreds of processes: what one has compiled, the next one finds.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -46,6 +48,8 @@ lock: ## Write the locks anew from both pyproject.toml
 	  --no-emit-index-url --no-header --quiet --output-file requirements-build.lock
 	@$(BIN)/uv pip compile --group pyproject.toml:docs --constraints requirements.lock --universal --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --output-file requirements-docs.lock
+	@$(BIN)/uv pip compile --group pyproject.toml:audit --universal --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --output-file requirements-audit.lock
 
 test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
 	@$(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/pip install --quiet uv==0.13.8
@@ -53,16 +57,18 @@ test-lowest: ## Unit tests with the oldest versions that pyproject.toml permits
 	  --editable embedded --editable '.[test]'
 	@.venv-lowest/bin/python -m pytest -q -n 2 tests/unit
 
-check: $(STAMP) ## Format, lint, types, walls, audit and tidiness, in seconds
+check: $(STAMP) ## Format, lint, types, walls and tidiness, in seconds
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache | tail -n 4
-	@$(MAKE) --no-print-directory audit
 	@$(BIN)/pytest -q -n 0 $(wildcard tests/test_*.py)
 
-audit: $(STAMP) ## Check pins, hashes, licences and known vulnerabilities of what we depend on
-	@$(BIN)/python -m tools.audit
+audit: $(STAMP) requirements-audit.lock ## Check versions, licences and known vulnerabilities of what we depend on
+	@$(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install $(PIP_FLAGS) --require-hashes -r requirements-audit.lock
+	@$(BIN)/pip check
+	@.venv-audit/bin/pip-licenses --python $(BIN)/python --partial-match --allow-only "$(LICENCES)" > /dev/null
+	@.venv-audit/bin/pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
 format: $(STAMP) ## Format and sort imports
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --quiet --fix-only .
