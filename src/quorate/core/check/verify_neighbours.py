@@ -140,10 +140,7 @@ class _Orders:
 
 
 class _Rules(NamedTuple):
-    """The rules of equal pods, each with its counter; ``itself``: whether the pods match it too.
-
-    ``is_free`` says that their profile has no rule about other pods.
-    """
+    """The rules of equal pods, each with its counter; ``itself``: whether the pods match it too."""
 
     anti_affinity: tuple[Book, ...]
     affinity: tuple[Book, ...]

@@ -1,7 +1,7 @@
 """Check node attributes again, by independent code: one check for each rule of kind NODE.
 
-Called by ``verify``; it shares no code with the planner. In: a pod's spec and profile, and a node
-as a plain value. Out: messages. To add a check: a function and its row in ``NODE_CHECKS``.
+Called by ``verify``; it shares no code with the planner. In: a pod's spec, and a node as a
+plain value. Out: messages. To add a check: a function and its row in ``NODE_CHECKS``.
 """
 
 from __future__ import annotations

@@ -6,12 +6,10 @@ one step of a turn's budget is measured, not chosen: that is in ``steps.costs``.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from quorate.core.model.life_cycle import LifeCycleLabels
-from quorate.core.model.profile import Profile
+from quorate.core.model.profile import Packing, Profile
 
 DEFAULT_SCHEDULER_NAMES = ("quorate", "cw-coscheduler", "coscheduler")
 
@@ -357,7 +355,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
-    packing: Literal["most-allocated", "least-allocated"] = "most-allocated"
+    packing: Packing = "most-allocated"
     profiles: tuple[tuple[str, Profile], ...] = ()
     """How pods are placed, by scheduler name; of names that are not here, as gangs are packed."""
     attempt_timeout_s: float = 60.0

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 Packing = Literal["most-allocated", "least-allocated"]
+"""Which nodes are better: the fullest ones, or the emptiest."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,6 +14,7 @@ import numpy as np
 
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.model import policy
+from quorate.core.model.profile import Packing
 from quorate.core.model.steps import Steps, costs
 from quorate.core.place.greedy import (
     Demand,
@@ -25,7 +26,6 @@ from quorate.core.place.greedy import (
     with_extras,
 )
 from quorate.core.place.packing import pack
-from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import JointSearch, SearchOutcome, steps_to_begin
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots

@@ -16,9 +16,9 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
+from quorate.core.model.profile import Packing
 from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.place.packing import pack
-from quorate.core.place.packing.fill import Packing
 from quorate.core.place.search.joint import JointSearch
 from quorate.core.place.tasks import needed, towards_quorum
 from quorate.core.room.room import Room

@@ -71,7 +71,7 @@ class Rule:
     ``core.check`` checks it under this name."""
     kind: RuleKind
     is_ours: bool = False
-    """Whether quorate alone has it: profiles cannot name it, and parity does not ask about it."""
+    """Whether quorate alone has it: parity does not ask about it."""
 
     judge: Judge | None = None
     """Return what each node says to one more pod of the class; None: the rule does not apply."""

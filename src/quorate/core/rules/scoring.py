@@ -1,7 +1,7 @@
 """Ask all scores of the table how good each node is for a pod class, and weigh them.
 
-In: a pod class and the room. Out: int64[n], n rows. For whole gangs of a
-profile of quorate's own, ``resources.packing`` takes the place of the scores of amounts.
+In: a pod class and the room. Out: int64[n], n rows. For whole gangs ``resources.packing`` takes the
+place of the scores of amounts.
 """
 
 from __future__ import annotations

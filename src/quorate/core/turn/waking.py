@@ -17,10 +17,10 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.lifecycle.effects import GangOutcome
 from quorate.core.model import GangKey, policy
+from quorate.core.model.profile import Packing
 from quorate.core.model.steps import Steps, costs
 from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import shortage
-from quorate.core.place.packing.fill import Packing
 from quorate.core.place.tasks import task_minima_of
 from quorate.core.preempt.cycle_preemptions import preempts
 from quorate.core.queue.line import Line

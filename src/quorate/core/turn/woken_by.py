@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model.profile import Packing
 from quorate.core.place.packing.domains import fixed_slots
-from quorate.core.place.packing.fill import Packing
 from quorate.core.place.packing.pack import is_exact, pack
 from quorate.core.queue.wakeups.buckets import short_of
 from quorate.core.room.room import Room

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
+from quorate.core.model.profile import Packing
 from quorate.core.room.room import Room
 from quorate.core.rules.resources import packing as utilisation_of
 from quorate.core.rules.scoring import standing_score
-
-Packing = Literal["most-allocated", "least-allocated"]
 
 
 def fill(pod_class: PodClass, count: int, slots: Ints, room: Room, packing: Packing) -> Ints:

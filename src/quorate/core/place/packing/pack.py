@@ -12,6 +12,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.model.profile import Packing
 from quorate.core.model.steps import costs
 from quorate.core.place.packing.domains import (
     Cells,
@@ -22,7 +23,7 @@ from quorate.core.place.packing.domains import (
     most_by_cell,
     one_by_domain,
 )
-from quorate.core.place.packing.fill import Packing, fill, fill_cells
+from quorate.core.place.packing.fill import fill, fill_cells
 from quorate.core.place.packing.one_by_one import place_one_by_one
 from quorate.core.room.room import Room
 from quorate.core.rules.filtering import pod_slots
