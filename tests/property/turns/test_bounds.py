@@ -193,7 +193,6 @@ TESTED = {
     "ROOM_ROWS_FEW": IN_WORLDS,
     "SINGLE_ROWS_FEW": IN_WORLDS,
     "DEVICE_LOOKS_AT_ONCE_MAX": IN_WORLDS,
-    "SEARCH_KINDS_AT_ONCE_MAX": IN_WORLDS,
     "SEARCH_US_PER_STEP": IN_WORLDS,
     "RESERVED_NODES_NAMED_MAX": HELD + "test_so_many_nodes_are_named",
     "OVERCOMMIT_TOLERATED_S": CORE + "check/test_invariants.py::"

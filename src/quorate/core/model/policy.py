@@ -119,8 +119,6 @@ SEARCH_CHOSEN_MAX = 64
 RESTART_FAILURES_MAX = 20
 """Dead ends after which the joint search begins anew with another heuristic; once all were tried,
 twice as many."""
-SEARCH_KINDS_AT_ONCE_MAX = 500
-"""Kinds of nodes that the joint search weighs before it looks at the steps that are left."""
 ORDER_FAILURES_MAX = 150
 """Dead ends after which the pods of a placement are taken to have no order."""
 SEARCH_SIZES_MAX = 16

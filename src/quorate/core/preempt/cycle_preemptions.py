@@ -18,7 +18,7 @@ from quorate.core.cluster.unlisted_kinds import BUDGETS
 from quorate.core.model import GangKey
 from quorate.core.model.plan import Preemption, Victim
 from quorate.core.model.steps import GoesOnError
-from quorate.core.place.search.open_searches import OpenSearches
+from quorate.core.place.search.joint import OpenSearches
 from quorate.core.preempt.preemption import Candidate, NodeResults, StateVersion, preempt
 from quorate.core.preempt.victim_searches import Preemptor, VictimSearches
 from quorate.core.room.promises import Promises

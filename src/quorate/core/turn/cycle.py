@@ -35,7 +35,7 @@ from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.place.one_pod.single import Singles
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import constrain_one_another
-from quorate.core.place.search.open_searches import OpenSearches
+from quorate.core.place.search.joint import OpenSearches
 from quorate.core.place.tasks import quorum_first, task_minima_of
 from quorate.core.preempt.cycle_preemptions import CyclePreemptions, preempts
 from quorate.core.preempt.victim_searches import VictimSearches

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.place.search.open_searches import OpenSearches
+from quorate.core.place.search.joint import OpenSearches
 from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.room.rule_cache import RuleCache
 

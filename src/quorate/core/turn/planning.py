@@ -27,7 +27,7 @@ from quorate.core.model.policy import Policy
 from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import GoesOnError, OutOfStepsError, Steps
 from quorate.core.place.one_pod.single import Singles
-from quorate.core.place.search.open_searches import OpenSearches
+from quorate.core.place.search.joint import OpenSearches
 from quorate.core.preempt.victim_searches import VictimSearches
 from quorate.core.queue.gate import held_by, said_by_owner
 from quorate.core.queue.line import Line

@@ -1,215 +1,129 @@
 """An order of the pods of a complete placement in which each obeys every rule in its turn, if any.
 
 The placement keeps all rules that know no order. Two depend on it: affinity, for which another pod
-has to come first, and spread, whose minimum rises. Pods of one class on interchangeable nodes are
-one choice. Pods that do not change what others of them meet come together.
+has to come first, and spread, whose minimum rises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.model import policy
-from quorate.core.place.search.state import Assignment, BeforeAssignment, State
-from quorate.core.place.search.values import Location, NodeKind, WorkEstimate
+from quorate.core.place.search.state import State
+from quorate.core.place.search.tables import Limit
 
-Placed = tuple[int, Location, NodeKind, int]
-"""A pod: its class, the location and the first kind of its node, and the node's row."""
-_Group = tuple[int, int]
-"""Interchangeable pods: their class, and the row of one of their nodes."""
-_Counted = tuple[int, int]
-"""A counter and a domain of it: the row of the node if the counter is local."""
-_Rank = tuple[bool, bool, bool, bool, int]
+Pod = tuple[int, int]
+"""A node and a class."""
 
 
 class Order:
-    """Searches depth first on a state before the first pod, and leaves that as it was."""
+    """A depth-first search for one order of the pods that a state has placed.
 
-    def __init__(
-        self,
-        state: State,
-        work: WorkEstimate,
-        placed: Sequence[Placed],
-        roots: Collection[tuple[int, Location]],
-        minima_max: list[int],
-    ) -> None:
-        """Prepare for the ``placed`` pods.
+    Masks are bool[nodes, classes].
+    """
 
-        ``roots`` are classes and locations: any pod of the class there may come as the first of its
-        group, as the search does not tell apart which of them does. ``minima_max`` is by counter:
-        the minima in the end.
-        """
-        self._state = state
-        self._work = work
-        self._minima_max = minima_max
-        self._rows: dict[_Group, list[int]] = {}
-        """The rows of the pods that have not come yet."""
-        self._kinds = {row: kind for _, _, kind, row in placed}
-        self._locations = {row: location for _, location, _, row in placed}
-        self._roots = frozenset(roots)
-        self._on: dict[int, int] = {}
-        """By row: mask of the classes that the node has in the end."""
-        groups: dict[object, _Group] = {}
-        for who, location, kind, row in placed:
-            node = row if state.constraints.node_matters_to >> who & 1 else -1
-            group = groups.setdefault((who, location, kind.facts, node), (who, row))
-            self._rows.setdefault(group, []).append(row)
-            self._on[row] = self._on.get(row, 0) | 1 << who
-        self._tried: set[object] = set()
-        self._assigned: list[list[tuple[_Group, int, Assignment, BeforeAssignment]]] = []
+    def __init__(self, state: State, placed: Sequence[Pod]) -> None:
+        """Take the pods ``placed``, all that the state has, away; ``find`` places them again."""
+        self._state, tables = state, state.tables
+        self._minima_at_end = [
+            self._minimum(*each) for each in zip(tables.limits, state.counts, strict=True)
+        ]
+        self._may_begin = tables.allowed & tables.roots
+        """Those that may come first of all that satisfy their affinity."""
+        self._ends_roots = np.zeros(tables.apart.shape[1:], np.int64)
+        """By class: the classes of which none is the first once it is there."""
+        self._stranded = state.attracted()[0]
+        """By term, bool[nodes]: where nobody can come before the users, so one has to be first."""
+        for term, stranded in zip(tables.terms, self._stranded, strict=True):
+            if stranded.any():
+                self._may_begin &= stranded[:, None] | ~term.users
+            self._ends_roots |= np.outer(term.classes, term.users)
+        self._left: Ints = np.zeros(tables.allowed.shape, np.int64)
+        """int64[nodes, classes]: the pods that have not come yet."""
+        self._count(placed, -1)
+        levels = {term.level for term in tables.terms}
+        levels |= {limit.level for limit in tables.limits}
+        facts = np.column_stack([tables.facts.astype(np.int64), tables.codes[:, sorted(levels)]])
+        self._group = np.unique(facts, axis=0, return_inverse=True)[1].reshape(-1)
+        """int64[nodes]: equal for nodes that these rules cannot tell apart."""
+        self._tried: set[bytes] = set()
         self._failures = 0
-        work.done_us += 2 * len(placed)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all orders were tried, if none was found."""
+        """Whether all orders were tried, if there is none."""
         return self._failures < policy.ORDER_FAILURES_MAX
 
-    def find(self) -> Generator[None, None, list[tuple[int, int]] | None]:
-        """Return an order as pairs of class and row, or None. Yields between pieces of work."""
+    def find(self) -> Generator[int, None, list[Pod] | None]:
+        """Return an order, or None. Yields after each step its work, in microseconds."""
+        order: list[list[Pod]] = []
         choices = [self._choices()]
-        while self._rows and choices and self.is_complete:
-            batch = next(choices[-1], None)
-            if batch is not None:
-                self._assigned.append([self._assign(group) for group in batch])
+        while self._left.any() and choices and self.is_complete:
+            if choices[-1]:
+                order.append(choices[-1].pop())
+                self._count(order[-1], 1)
                 choices.append(self._choices())
             else:
                 choices.pop()
                 self._failures += 1
-                self._unassign()
-            yield
-        order = [(group[0], row) for batch in self._assigned for group, row, _, _ in batch]
-        is_found = not self._rows
-        while self._assigned:
-            self._unassign()
-        return order if is_found else None
+                self._count(order.pop() if order else [], -1)
+            yield 150 + self._left.size // 10
+        missing = self._all_of(self._left > 0)
+        self._count(missing, 1)
+        return None if missing else [pod for pods in order for pod in pods]
 
-    def _choices(self) -> Iterator[list[_Group]]:
-        """Yield groups whose pods may come next together. Every order begins with one of these."""
-        left = tuple(sorted((group, len(rows)) for group, rows in self._rows.items()))
-        self._work.done_us += 6 * len(left)
-        if left in self._tried or any(self._is_late(group) for group, _ in left):
-            return
-        self._tried.add(left)
-        minima = self._state.minima()
-        may = [group for group, _ in left if self._may(group, minima)]
-        tightest = self._tightest(minima)
-        if not any(self._is_root(group) for group, _ in left):
-            harmless = [group for group in may if tightest.keys().isdisjoint(self._adds_to(group))]
-            if harmless:
-                yield [group for group in harmless for _ in self._rows[group]]
-                return
-        ranked = sorted((self._rank(group, tightest), group) for group in may)
-        together = self._together(ranked)
-        if len(together) > 1:
-            yield together
-        for _, group in ranked:
-            yield [group]
+    def _count(self, pods: Sequence[Pod], sign: int) -> None:
+        for node, index in pods:
+            self._left[node, index] -= sign
+            self._state.count(node, index, sign)
 
-    def _together(self, ranked: list[tuple[_Rank, _Group]]) -> list[_Group]:
-        """Return groups of the best rank that do not change what the others of them meet."""
-        found: list[_Group] = []
-        changed: set[_Counted] = set()
-        for rank, group in ranked:
-            if rank != ranked[0][0] or self._is_root(group):
-                break
-            places = self._adds_to(group)
-            if changed.isdisjoint((*places, *self._limited_in(group))):
-                found.append(group)
-                changed.update(places)
-        return found
+    def _all_of(self, which: Mask) -> list[Pod]:
+        """Return all pods that are left of these."""
+        pods = np.argwhere(which).tolist()
+        return [(node, index) for node, index in pods for _ in range(self._left[node, index])]
 
-    def _is_late(self, group: _Group) -> bool:
-        """Whether a pod's domain counts more already than the minimum will ever allow."""
-        who, location, kind = self._next_of(group)
-        for counter, max_skew, self_match, minimum_is_zero in self._state.constraints.limits[who]:
-            minimum = 0 if minimum_is_zero else self._minima_max[counter]
-            if self._state.count(counter, location, kind) + self_match - max_skew > minimum:
-                return True
-        return False
+    @staticmethod
+    def _minimum(limit: Limit, counts: Ints) -> int:
+        return int(counts[limit.in_minimum].min(initial=limit.fewest_elsewhere))
 
-    def _tightest(self, minima: list[int]) -> dict[_Counted, int]:
-        """Return how much may be counted, by domain, before one more keeps some pod out."""
-        found: dict[_Counted, int] = {}
-        for group in self._rows:
-            limits = self._state.constraints.limits[group[0]]
-            for place, limit in zip(self._limited_in(group), limits, strict=True):
-                least = 0 if limit.minimum_is_zero else minima[limit.counter]
-                most = limit.max_skew - limit.self_match + least
-                found[place] = min(found.get(place, most), most)
-        return found
-
-    def _domain(self, counter: int, group: _Group) -> _Counted:
-        level = self._state.constraints.counters[counter].topology
-        return counter, self._locations[group[1]][level] if level >= 0 else group[1]
-
-    def _adds_to(self, group: _Group) -> list[_Counted]:
-        """Return where such a pod is counted."""
-        counters = self._state.constraints.counters
-        places = [
-            self._domain(n, group) for n, one in enumerate(counters) if one.classes >> group[0] & 1
-        ]
-        return [(counter, where) for counter, where in places if where >= 0]
-
-    def _limited_in(self, group: _Group) -> list[_Counted]:
-        """Return by limit of the class where it counts for such a pod."""
-        return [
-            self._domain(one.counter, group) for one in self._state.constraints.limits[group[0]]
-        ]
-
-    def _is_root(self, group: _Group) -> bool:
-        """Whether a pod of the group may come as a root."""
-        who, row = group
-        return (who, self._locations[row]) in self._roots and self._state.may_be_first(who)
-
-    def _is_let_in(self, group: _Group) -> bool:
-        """Whether its node gets another pod that attracts it and may come before it."""
-        who, row = group
-        constraints = self._state.constraints
-        affinity = constraints.affinities[who]
-        if affinity is None:
-            return False
-        return bool(self._on[row] & affinity.classes & ~constraints.dominated[who])
-
-    def _rank(self, group: _Group, tightest: dict[_Counted, int]) -> _Rank:
-        """Return what decides which group is tried first, the lowest first.
-
-        Roots come first; of these, the ones that no other pod on their node can let in later: one
-        of them has to be the first, and on many nodes it would take long to come to it. Then groups
-        that keep no other out of a domain.
-        """
-        who, location, kind = self._next_of(group)
-        is_root = self._is_root(group)
-        keeps_out, full = False, 0
-        for place in self._adds_to(group):
-            count = self._state.count(place[0], location, kind)
-            full += count
-            keeps_out |= place in tightest and count + 1 > tightest[place]
-        may_wait = is_root and self._is_let_in(group)
-        return not is_root, may_wait, keeps_out, not self._state.constraints.limits[who], full
-
-    def _may(self, group: _Group, minima: list[int]) -> bool:
-        who, location, kind = self._next_of(group)
-        return self._state.is_allowed_now(who, location, kind, minima, as_root=self._is_root(group))
-
-    def _next_of(self, group: _Group) -> tuple[int, Location, NodeKind]:
-        row = self._rows[group][-1]
-        return group[0], self._locations[row], self._kinds[row]
-
-    def _assign(self, group: _Group) -> tuple[_Group, int, Assignment, BeforeAssignment]:
-        who, location, kind = self._next_of(group)
-        row = self._rows[group].pop()
-        if not self._rows[group]:
-            del self._rows[group]
-        assignment = Assignment(who, location, kind, self._state.after(who, kind))
-        self._kinds[row] = assignment.after
-        self._work.done_us += 12
-        return group, row, assignment, self._state.assign(assignment)
-
-    def _unassign(self) -> None:
-        batch = self._assigned.pop() if self._assigned else []
-        for group, row, assignment, undo in reversed(batch):
-            self._state.undo(assignment, undo)
-            self._kinds[row] = assignment.kind
-            self._rows.setdefault(group, []).append(row)
-            self._work.done_us += 12
+    def _choices(self) -> list[list[Pod]]:
+        """Return which pods may come next together, the best last. Every order begins with some."""
+        state, tables, left = self._state, self._state.tables, self._left > 0
+        by_group = np.zeros_like(self._left)
+        np.add.at(by_group, self._group, self._left)
+        if by_group.tobytes() in self._tried:
+            return []
+        self._tried.add(by_group.tobytes())
+        may, keeps_out, is_limited = left.copy(), np.zeros_like(left), np.zeros_like(left)
+        has_limit, fullness = np.zeros_like(left), np.zeros_like(self._left)
+        for limit, counts, at_end in zip(
+            tables.limits, state.counts, self._minima_at_end, strict=True
+        ):
+            has_users = np.any(left & limit.users, axis=1)
+            at_most = self._minimum(limit, counts) + limit.max_skew - limit.self_match
+            if (counts[has_users] > at_end + limit.max_skew - limit.self_match).any():
+                return []
+            has_limit |= limit.users
+            may &= ~limit.users | (counts <= at_most)[:, None]
+            is_counted = limit.nodes[:, None] & limit.classes
+            fullness += is_counted * counts[:, None]
+            is_counted &= tables.in_domains(limit.level, has_users)[:, None]
+            is_limited |= is_counted
+            keeps_out |= is_counted & (counts >= at_most)[:, None]
+        ended = (state.members[0] @ self._ends_roots > 0) & tables.has_domain
+        is_root = left & self._may_begin & ~ended.any(axis=0)
+        for term, stranded in zip(tables.terms, self._stranded, strict=True):
+            is_met = term.near | state.members[term.level][:, term.classes].any(axis=1)
+            may &= is_met[:, None] | ~term.users | is_root
+            if (stranded & ~is_met).any():  # whoever ends the roots has to wait
+                ends_roots = np.all(tables.has_domain[:, term.users], axis=1, keepdims=True)
+                may &= stranded[:, None] | ~(term.classes & ends_roots)
+        if not is_root.any() and (may & ~is_limited).any():
+            return [self._all_of(may & ~is_limited)]
+        ranks = np.stack([fullness, ~has_limit, keeps_out, ~is_root])[:, may]
+        best_last = np.argwhere(may)[np.lexsort(ranks)[::-1]].tolist()
+        alike = {(self._group[node], index): (node, index) for node, index in best_last}
+        return [[pod] for pod in alike.values()]

@@ -1,254 +1,259 @@
-"""The state of the joint search: the nodes by kind, and what members are in each domain."""
+"""The state of the joint search: where members are so far, and what the others can still have.
+
+It says where pods are in the end, not in which order they came. No bound is ever too low: a state
+that is given up cannot be completed. What is known of a domain stands at each of its nodes.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from quorate.core.place.search.constraints import Constraints
-from quorate.core.place.search.symmetry import Symmetry
-from quorate.core.place.search.values import MANY, Bounds, Location, NodeFacts, NodeKind
+import numpy as np
+
+from quorate.core.cluster.arrays import Ints, Mask
+from quorate.core.model import policy
+from quorate.core.place.search.tables import MANY, Hashes, Limit, Tables, mixed
 
 
-class Assignment(NamedTuple):
-    """One pod of a class goes to a node of a kind in a location; the node becomes another kind."""
-
-    who: int
-    location: Location
-    kind: NodeKind
-    after: NodeKind
+class DeadEndError(Exception):
+    """The state cannot be completed."""
 
 
-class BeforeAssignment(NamedTuple):
-    """What an assignment has changed."""
+class Bounds(NamedTuple):
+    """Upper bounds on what members without a place can still have."""
 
-    present: tuple[int, ...]
-    """The masks of the location's shared domains before it."""
-    numbers: tuple[int, ...]
-    """The numbers that ``Symmetry`` had for these domains before it."""
+    slots: Ints
+    """int64[nodes, classes]: pods that the node takes, at most all that are left."""
+    sums: Ints
+    """int64[levels, nodes, classes]: the same added up over the node's domain."""
+    totals: Ints
+    """int64[classes]"""
+    waiting: list[Mask]
+    """By term, bool[nodes]: where users are, and nobody who may come before them."""
+    closed: list[Mask]
+    """By term, bool[nodes]: where no pod is that satisfies it, nor a user."""
 
 
 class State:
-    """What members have changed so far. ``assign`` changes it, ``undo`` changes it back."""
+    """Where members are. ``count`` and ``ban`` change it, and change it back."""
 
-    def __init__(
-        self, constraints: Constraints, left: list[int], demand: list[tuple[int, ...]]
-    ) -> None:
-        """Begin with ``left`` pods of each class to place; ``demand`` is by class and column."""
-        self.constraints = constraints
-        self.left = list(left)
-        """By class: pods that have no place yet."""
-        self.demand = demand
-        self.nodes: dict[Location, dict[NodeKind, int]] = {}
-        """By location: how many nodes there are of each kind."""
-        for (location, kind), rows in constraints.rows_of.items():
-            self.nodes.setdefault(location, {})[kind] = len(rows)
-        self.present: list[dict[int, int]] = [
-            dict.fromkeys(sorted({location[level] for location in self.nodes}), 0)
-            for level in range(len(constraints.shared))
+    def __init__(self, tables: Tables, left: Ints) -> None:
+        """Begin with ``left`` pods of each class without a place."""
+        self.tables = tables
+        self.left = left.copy()
+        self._free = tables.free.copy()
+        self._slots = self._fit(slice(None), self._free)
+        self._banned = np.zeros_like(tables.allowed)
+        self.members = np.zeros((len(tables.apart), *tables.allowed.shape), np.int64)
+        """int64[levels, nodes, classes]: the members in the node's domain."""
+        self.counts = [limit.base.copy() for limit in tables.limits]
+        """By limit, int64[nodes]: the pods that count in the node's domain."""
+        self._final_counts = [limit.base.copy() for limit in tables.limits]
+        """The same of those whose number is limited in the end."""
+        thresholds = [
+            (column, size)
+            for column, sizes in enumerate(np.unique(some) for some in tables.demand.T)
+            for size in sizes[:: len(sizes) // policy.SEARCH_SIZES_MAX + 1]
+            if size
         ]
-        """By shared topology and domain: mask of the classes that have a member there."""
-        self.counts = [dict(counter.counts) for counter in constraints.counters]
-        """By shared counter and domain: the pods that it counts."""
-        self.attractors = [0] * len(left)
-        """By class: members with a place to which it is attracted."""
-        self._nodes_around: dict[tuple[int, ...], Counter[Location]] = {}
-        self.roots: list[tuple[int, Location]] = []
-        """Classes and locations of the pods that were placed as the first of their groups."""
-        self.roots_open = False
-        """Whether further roots may be placed."""
-        self.symmetry = Symmetry(constraints, self.nodes, self.present, self.counts)
-        self.begin(left)
+        self._columns, self._sizes = np.array(thresholds, np.int64).reshape(-1, 2).T
+        self._is_large = tables.demand[:, self._columns] >= self._sizes
+        """bool[classes, sizes]: which ask for so much of a column, or more."""
 
-    def begin(self, left: list[int]) -> None:
-        """Set which pods are to be placed, before the first of them is."""
-        self.left = list(left)
-        self.roots_open = any(n > 0 and self.may_be_first(i) for i, n in enumerate(left))
+    def _fit(self, nodes: slice | Ints, free: Ints) -> Ints:
+        """Return int64[nodes, classes]: how many pods ``free`` (int64[nodes, columns]) holds."""
+        demand = self.tables.demand
+        each = np.where(demand > 0, free[:, None, :] // np.maximum(demand, 1), MANY)
+        slots: Ints = each.min(axis=2, initial=MANY) * self.tables.allowed[nodes]
+        return slots
 
-    # Rules
+    # Changes
 
-    def is_within_final_limits(
-        self, index: int, location: Location, kind: NodeKind, bounds: Bounds
-    ) -> bool:
-        """Whether spread allows one more pod of the class there in a complete placement."""
-        counted = self.constraints.facts[kind.facts].counted
-        for final in self.constraints.final_limits[index]:
-            if not counted >> final.minimum_of & 1:
-                continue
-            adds = self.constraints.counters[final.minimum_of].classes >> index & 1
-            minima_max = bounds.minima_max_later if adds else bounds.minima_max
-            minimum = 0 if final.minimum_is_zero else minima_max[final.minimum_of]
-            count = self.count(final.counted_by, location, kind)
-            if count + final.self_match > minimum + final.max_skew:
-                return False
-        return True
+    def count(self, node: int, index: int, sign: int) -> None:
+        """Place a pod of the class on the node, or with ``sign`` -1 take it away."""
+        tables, nodes = self.tables, slice(node, node + 1)
+        self.left[index] -= sign
+        self._free[node] -= sign * tables.demand[index]
+        self._slots[node] = self._fit(nodes, self._free[nodes])[0]
+        is_near = tables.codes == tables.codes[node]
+        self.members[:, :, index] += sign * is_near.T
+        for number, limit in enumerate(tables.limits):
+            if limit.nodes[node] and limit.classes[index]:
+                self.counts[number] += sign * is_near[:, limit.level]
+            if limit.nodes[node] and limit.finally_counted[index]:
+                self._final_counts[number] += sign * is_near[:, limit.level]
 
-    def is_allowed_now(
-        self, index: int, location: Location, kind: NodeKind, minima: list[int], *, as_root: bool
-    ) -> bool:
-        """Whether a pod of the class may go there as the next one.
+    def ban(self, nodes: Ints, index: int, *, is_banned: bool) -> None:
+        """Note whether no more pods of the class can go to the nodes."""
+        self._banned[nodes, index] = is_banned
 
-        ``minima`` is by counter. ``as_root``: also as the first of its group.
+    # Symmetry
+
+    def hashes(self) -> Hashes:
+        """Return uint64[nodes]: equal for nodes that differ only by exchanging what is alike."""
+        tables = self.tables
+        content = np.hstack([self._free, self.members[0]]).astype(np.uint64)
+        columns = np.arange(content.shape[1], dtype=np.uint64)
+        hashes = mixed(tables.facts + content @ mixed(columns + np.uint64(2**32)))
+        for codes in tables.codes.T[1:] if tables.is_nested else ():
+            domains = np.zeros(int(codes.max()) + 1, np.uint64)
+            np.add.at(domains, codes, hashes)
+            hashes = mixed(hashes + mixed(domains[codes]))
+        return hashes
+
+    # Bounds
+
+    def attracted(self) -> tuple[list[Mask], list[Mask]]:
+        """Return ``waiting`` and ``closed`` of ``Bounds``."""
+        waiting, closed = [], []
+        for term in self.tables.terms:
+            members = self.members[term.level]
+            is_open = term.near | members[:, term.openers].any(axis=1)
+            has_users = members[:, term.users].any(axis=1)
+            waiting.append(has_users & ~is_open)
+            closed.append(~(is_open | has_users | members[:, term.classes].any(axis=1)))
+        return waiting, closed
+
+    def bounds(self) -> Bounds:
+        """Return the bounds. Raises DeadEndError."""
+        slots = np.minimum(self._slots, self.left)
+        slots[self._banned] = 0
+        for level, apart in enumerate(self.tables.apart):
+            if apart.any():
+                is_repelled = self.members[level] @ apart > 0
+                slots[is_repelled & self.tables.labelled[:, level, None]] = 0
+        sums, totals = np.zeros_like(self.members), slots.sum(axis=0)
+        bounds = Bounds(slots, sums, totals, *self.attracted())
+        roots = self._root_nodes(bounds.waiting)
+        for level in range(len(self.members)):
+            self._bound_along(level, bounds, roots)
+        if (totals < self.left).any() or self._lacks_capacity(slots):
+            raise DeadEndError
+        return bounds
+
+    def _root_nodes(self, waiting: Sequence[Mask]) -> dict[bytes, Mask]:
+        """Return by who satisfies a term, bool[nodes]: where the first of all these can be.
+
+        Where more domains wait than others can open, it is in one of these.
         """
-        facts = self.constraints.facts[kind.facts]
-        if any(f < d for f, d in zip(kind.free, self.demand[index], strict=True)):
-            return False
-        if not self.has_no_conflict(index, location, kind, facts):
-            return False
-        is_root = as_root and self.may_be_first(index)
-        if not is_root and not self.affinity_is_met(index, location, kind, facts):
-            return False
-        for counter, max_skew, self_match, minimum_is_zero in self.constraints.limits[index]:
-            minimum = 0 if minimum_is_zero else minima[counter]
-            if self.count(counter, location, kind) + self_match - minimum > max_skew:
-                return False
-        return True
+        roots: dict[bytes, Mask] = {}
+        for term, is_waiting in zip(self.tables.terms, waiting, strict=True):
+            mask = roots.setdefault(term.classes.tobytes(), np.ones(len(self._free), np.bool_))
+            domains = self.tables.is_first[:, term.level] @ is_waiting
+            if domains > self.left[term.openers].sum() and self.tables.labelled.all():
+                mask &= is_waiting
+        return roots
 
-    def has_no_conflict(
-        self, index: int, location: Location, kind: NodeKind, facts: NodeFacts
-    ) -> bool:
-        """Whether the node's facts, and members from which it keeps apart, let the class in."""
-        if not facts.allowed >> index & 1 or kind.present & facts.apart[index]:
-            return False
-        for level, apart in enumerate(self.constraints.apart):
-            if location[level] >= 0 and self.present[level][location[level]] & apart[index]:
-                return False
-        return True
+    def _bound_along(self, level: int, bounds: Bounds, roots: dict[bytes, Mask]) -> None:
+        """Lower the bounds by the rules along one level."""
+        tables, sums = self.tables, bounds.sums[level]
+        sums[:] = self._sums(level, bounds.slots)
+        is_first = tables.is_first[:, level]
+        is_one = tables.labelled[:, level, None] & tables.apart[level].diagonal()
+        caps = np.where(is_one, 1, MANY)
+        for number, limit in enumerate(tables.limits):
+            if limit.level == level:
+                self._cap_by_spread(number, limit, sums, caps)
+        spares = {
+            number: self._cap_by_affinity(number, bounds, caps, roots[term.classes.tobytes()])
+            for number, term in enumerate(tables.terms)
+            if term.level == level
+        }
+        np.minimum(sums, caps, out=sums)
+        totals = is_first @ sums
+        for number, spare in spares.items():
+            users = tables.terms[number].users
+            slots = np.sort(sums[bounds.closed[number] & (is_first > 0)][:, users], axis=0)
+            totals[users] -= slots[: max(len(slots) - spare, 0)].sum(axis=0)
+        np.minimum(bounds.totals, totals, out=bounds.totals)
+        np.minimum(bounds.slots, caps, out=bounds.slots)
 
-    def affinity_is_met(
-        self, index: int, location: Location, kind: NodeKind, facts: NodeFacts
-    ) -> bool:
-        """Whether each affinity term of the class finds a pod in the node's domain."""
-        affinity = self.constraints.affinities[index]
-        if affinity is None:
-            return True
-        for number, level, _ in affinity.terms:
-            members = kind.present if level < 0 else self.present[level][location[level]]
-            if not (facts.near >> number & 1 or members & affinity.classes):
-                return False
-        return True
+    def _sums(self, level: int, slots: Ints) -> Ints:
+        """Add slots up over each node's domain."""
+        if not level:
+            return slots
+        classes, codes = slots.shape[1], self.tables.codes[:, level]
+        cells = (codes[:, None] * classes + np.arange(classes)).ravel()
+        sums = np.bincount(cells, slots.ravel()).astype(np.int64)
+        return sums.reshape(-1, classes)[codes]
 
-    def count(self, number: int, location: Location, kind: NodeKind) -> int:
-        """Return what the counter counts in the node's domain."""
-        counter = self.constraints.counters[number]
-        if counter.topology < 0:
-            return kind.counts[counter.local_index]
-        return self.counts[number][location[counter.topology]]
+    def _cap_by_spread(self, number: int, limit: Limit, sums: Ints, caps: Ints) -> None:
+        """Lower ``caps`` so that no domain exceeds the highest minimum that can be."""
+        is_first = self.tables.is_first[:, limit.level]
+        minimum, in_minimum = limit.fewest_elsewhere, limit.in_minimum & (is_first > 0)
+        if in_minimum.any():
+            counts, coming = self.counts[number][in_minimum], self.left[limit.classes]
+            most = counts + np.minimum(sums[in_minimum][:, limit.classes], coming).sum(axis=1)
+            # the emptiest domains are filled first
+            filled = coming.sum() + np.cumsum(np.sort(counts))
+            level = (filled // np.arange(1, len(counts) + 1)).min()
+            minimum = min(minimum, int(most.min()), int(level))
+        concerned = limit.users | limit.finally_counted
+        quota = limit.max_skew + minimum - self._final_counts[number]
+        is_over = quota < 0
+        if self.members[limit.level][is_over][:, concerned].any():
+            raise DeadEndError
+        caps[is_over[:, None] & concerned] = 0
+        if limit.self_match:
+            quota[is_over] = 0
+            caps[:, concerned] = np.minimum(caps[:, concerned], quota[:, None])
+            slots = is_first @ np.minimum(quota, sums[:, concerned].sum(axis=1))
+            if slots < self.left[concerned].sum():
+                raise DeadEndError
 
-    def minima(self) -> list[int]:
-        """Return by counter: the fewest pods in a domain that the minimum is over."""
-        found = []
-        for number, counter in enumerate(self.constraints.counters):
-            if counter.topology >= 0:
-                here = (n for d, n in self.counts[number].items() if d in counter.in_minimum)
-            else:
-                here = (
-                    kind.counts[counter.local_index]
-                    for kinds in self.nodes.values()
-                    for kind in kinds
-                    if self.constraints.facts[kind.facts].in_minimum >> number & 1
-                )
-            found.append(min(min(here, default=MANY), counter.minimum_elsewhere))
-        return found
+    def _cap_by_affinity(self, number: int, bounds: Bounds, caps: Ints, roots: Mask) -> int:
+        """Lower ``caps`` where no pod can come that satisfies a term.
 
-    # Affinity to members to come
+        Return how many domains members to come can open to its users, besides those that wait.
+        """
+        term = self.tables.terms[number]
+        closed, waiting = bounds.closed[number], bounds.waiting[number]
+        is_first = self.tables.is_first[:, term.level]
+        is_rooted = self.tables.in_domains(term.level, roots) & term.has_root
+        is_out_of_reach = ~bounds.sums[term.level][:, term.openers].any(axis=1)
+        needs_root = waiting & is_out_of_reach
+        spare = int(self.left[term.openers].sum() - is_first @ waiting)
+        spare += bool((is_rooted & (waiting | closed)).any())
+        if spare < 0 or is_first @ needs_root > (is_rooted & needs_root).any():
+            raise DeadEndError
+        if needs_root.any():
+            is_rooted[:] = False
+        is_shut = closed & is_out_of_reach & ~is_rooted if spare else closed
+        caps[is_shut[:, None] & term.users] = 0
+        return spare
 
-    def may_be_first(self, index: int) -> bool:
-        """Whether a pod of the class may be a root: the first of its group, anywhere."""
-        affinity = self.constraints.affinities[index]
-        return affinity is not None and affinity.may_be_first and not self.attractors[index]
+    def _lacks_capacity(self, slots: Ints) -> bool:
+        """Whether pods ask for more of a column than the nodes can give.
 
-    def openers(self, index: int) -> int:
-        """Return how many members to come may open a domain to the class by being there."""
-        affinity = self.constraints.affinities[index]
-        if affinity is None:
-            return 0
-        classes = affinity.classes & ~self.constraints.dominated[index]
-        return sum(count for other, count in enumerate(self.left) if classes >> other & 1)
+        All together, or those that are as large as one of them, or larger.
+        """
+        free = self._free * np.any(slots, axis=1, keepdims=True)
+        is_short = free.sum(axis=0) < self.left @ self.tables.demand
+        fits = np.minimum(free[:, self._columns] // self._sizes, slots @ self._is_large)
+        is_short_of_large = fits.sum(axis=0) < self.left @ self._is_large
+        return bool(is_short.any() or is_short_of_large.any())
 
-    # Assignments
+    # Choices
 
-    def after(self, index: int, kind: NodeKind) -> NodeKind:
-        """Return what a node of the kind becomes with one more pod of the class."""
-        counts = kind.counts
-        if counts:
-            counted, changed = self.constraints.facts[kind.facts].counted, list(counts)
-            for number, counter in enumerate(self.constraints.counters):
-                is_local = counter.topology < 0
-                if is_local and counter.classes >> index & 1 and counted >> number & 1:
-                    changed[counter.local_index] += 1
-            counts = tuple(changed)
-        free = tuple(f - d for f, d in zip(kind.free, self.demand[index], strict=True))
-        return NodeKind(kind.facts, free, kind.present | 1 << index, counts)
+    def best_node(self, index: int, bounds: Bounds, *, worst_fit: bool) -> int:
+        """Return where a pod of the class leaves most to the others.
 
-    def cost(self, index: int, location: Location, kind: NodeKind) -> tuple[int, int]:
-        """Return what to keep low: pods that spread counts there, then (of a root) less room."""
-        limits = self.constraints.limits[index]
-        pods = sum(self.count(limit.counter, location, kind) for limit in limits)
-        affinity = self.constraints.affinities[index]
-        if affinity is None or self.attractors[index]:
-            return pods, 0
-        levels = tuple(level for _, level, _ in affinity.terms if level >= 0)
-        return pods, -self._nodes_in_domains(levels, location)
-
-    def _nodes_in_domains(self, levels: tuple[int, ...], location: Location) -> int:
-        """Return how many nodes share the location's domains of these topologies."""
-        if levels not in self._nodes_around:
-            nodes = self._nodes_around[levels] = Counter[Location]()
-            for other, kinds in self.nodes.items():
-                nodes[tuple(other[level] for level in levels)] += sum(kinds.values())
-        return self._nodes_around[levels][tuple(location[level] for level in levels)]
-
-    def add_root(self, index: int, location: Location) -> None:
-        """Note that a pod of the class in the location may be the first of its group."""
-        self.roots.append((index, location))
-        self.symmetry.add_root(index, location, 1)
-
-    def drop_root(self) -> None:
-        """Forget the last root. To be called before its assignment is undone."""
-        index, location = self.roots.pop()
-        self.symmetry.add_root(index, location, -1)
-
-    def assign(self, assignment: Assignment) -> BeforeAssignment:
-        """Place the pod; return what ``undo`` needs."""
-        index, location, kind, after = assignment
-        self._swap(location, kind, after)
-        self.left[index] -= 1
-        masks = tuple(some[code] for some, code in zip(self.present, location, strict=True))
-        for some, code in zip(self.present, location, strict=True):
-            some[code] |= 1 << index
-        self._count(index, location, self.constraints.facts[kind.facts], 1)
-        return BeforeAssignment(masks, self.symmetry.renumber(location))
-
-    def undo(self, assignment: Assignment, before: BeforeAssignment) -> None:
-        """Take the pod of the last assignment away."""
-        index, location, kind, after = assignment
-        self._swap(location, after, kind)
-        self.left[index] += 1
-        for some, code, mask in zip(self.present, location, before.present, strict=True):
-            some[code] = mask
-        self._count(index, location, self.constraints.facts[kind.facts], -1)
-        self.symmetry.restore(location, before.numbers)
-
-    def _count(self, index: int, location: Location, facts: NodeFacts, sign: int) -> None:
-        for number, counter in enumerate(self.constraints.counters):
-            is_shared = counter.topology >= 0
-            if is_shared and counter.classes >> index & 1 and facts.counted >> number & 1:
-                self.counts[number][location[counter.topology]] += sign
-        for other, affinity in enumerate(self.constraints.affinities):
-            if affinity is None or not affinity.classes >> index & 1:
-                continue
-            if facts.has_domain_for >> other & 1:
-                self.attractors[other] += sign
-
-    def _swap(self, location: Location, source: NodeKind, target: NodeKind) -> None:
-        kinds = self.nodes[location]
-        kinds[source] -= 1
-        if not kinds[source]:
-            del kinds[source]
-        kinds[target] = kinds.get(target, 0) + 1
-        self.symmetry.swap(location, source, target)
-
-    def signature(self) -> object:
-        """Return a value that two states share only if they differ by exchanging what is alike."""
-        return self.roots_open, tuple(self.left), self.symmetry.whole()
+        Of equally good nodes the fullest, or with ``worst_fit`` the emptiest.
+        """
+        tables, nodes = self.tables, np.flatnonzero(bounds.slots[:, index])
+        scarcity = self.left / np.maximum(bounds.totals, 1)
+        slots, free = bounds.slots[nodes], self._free[nodes] - tables.demand[index]
+        kept = np.minimum(slots, self._fit(nodes, free))
+        kept[:, tables.apart[0, index]] = 0
+        kept[:, index] = slots[:, index]
+        score = (slots - kept) @ scarcity
+        for term, closed in zip(tables.terms, bounds.closed, strict=True):
+            if term.classes[index]:  # it lets in the users
+                lets_in = np.minimum(bounds.sums[term.level, nodes], self.left)[:, term.users]
+                score -= closed[nodes] * (lets_in @ scarcity[term.users])
+        spread = np.zeros(len(nodes), np.int64)
+        for limit, counts in zip(tables.limits, self.counts, strict=True):
+            spread += counts[nodes] * limit.users[index]
+        fullness = (free / np.maximum(tables.free.max(axis=0), 1)).sum(axis=1)
+        return int(nodes[np.lexsort((-fullness if worst_fit else fullness, spread, score))[0]])
