@@ -1,4 +1,4 @@
-"""Measure the joint search: gangs of up to 64 members in up to 8 classes on up to 200 nodes.
+"""Measure the joint search: gangs of several classes, on nodes of which much is taken.
 
 Prints how many are placed by greedy order, how many by search, how many provably do not fit, how
 many searches were cut short, and the CPU time of the decisions. ``random_case`` asks for whatever
@@ -246,7 +246,8 @@ CASES: dict[str, Callable[[int], Case]] = {
 
 
 def main() -> None:
-    gangs, seed = (int(text) for text in (*sys.argv[1:], "200", "1")[:2])
+    given = sys.argv[1:]
+    gangs, seed = (int(text) for text in (*given, *("200", "1")[len(given) :]))
     for name, make in CASES.items():
         outcomes: Counter[str] = Counter()
         seconds = []

@@ -379,8 +379,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     preemptions_per_plan_max: int = 20
     """So many pods are promised room in one decision at most; the next follows at once."""
     search_steps_max: int = 20_000
-    """Bound of the search for a joint placement of a gang with several pod classes: kinds of nodes
-    looked at. So many take about 0.3 s."""
+    """Bound of the search for a joint placement of a gang with several pod classes, in steps of
+    ``SEARCH_US_PER_STEP``. So many take about 0.3 s."""
     life_cycle: LifeCycleLabels = LifeCycleLabels()
     """Labels of nodes that say why a gang waits; nothing is placed by them."""
 

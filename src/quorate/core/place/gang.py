@@ -118,7 +118,7 @@ def place_gang_in_turn(
         return _completed(demand, found.order, room, packing, steps)
     if not (found.exhausted and is_coupled):
         return _as_answer(best, demand, exhausted=found.exhausted)
-    # there may be too many kinds of nodes to search
+    # there may be too many nodes and classes to search
     tried = best_after_search(search, classes, demand, best, room, steps, counts_fit=counts_fit)
     return _as_answer(tried, demand, exhausted=True) if tried else Unfinished(search, fit)
 

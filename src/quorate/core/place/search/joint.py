@@ -19,6 +19,7 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.gangs.tasks import TaskMinima
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import GangKey, policy
 from quorate.core.model.steps import Steps, costs
@@ -272,8 +273,7 @@ class OpenSearches:
     """
 
     def __init__(self) -> None:
-        self._of: dict[GangKey, dict[Part, _Open]] = {}
-        """The gang whose search was touched longest ago comes first."""
+        self._of = LruCache[GangKey, dict[Part, _Open]]()
         self.news = 0
         """How often pods may have come to fit where they did not."""
 
@@ -291,23 +291,21 @@ class OpenSearches:
 
     def of(self, key: GangKey, part: Part) -> JointSearch | None:
         """Return what was begun for a gang, if it was."""
-        begun = self._of.get(key, {}).get(part)
+        begun = (self._of.peek(key) or {}).get(part)
         return begun.search if begun is not None else None
 
     def are_outdated(self, key: GangKey) -> bool:
         """Whether pods may have come to fit since searches for a gang began."""
-        return any(begun.news != self.news for begun in self._of.get(key, {}).values())
+        return any(begun.news != self.news for begun in (self._of.peek(key) or {}).values())
 
     def keep(self, key: GangKey, part: Part, search: JointSearch) -> None:
         """Keep a search for later turns; of too many gangs one has to begin anew."""
-        parts = self._of.pop(key, {})
+        parts = self._of.peek(key) or {}
         before = parts.get(part)
         if before is None or before.search is not search:
             parts[part] = _Open(search, self.news)
-        self._of[key] = parts
-        while len(self._of) > policy.SEARCHES_OPEN_MAX:
-            del self._of[next(iter(self._of))]
+        self._of.put(key, parts, policy.SEARCHES_OPEN_MAX)
 
     def end(self, key: GangKey) -> None:
         """Forget the searches for a gang."""
-        self._of.pop(key, None)
+        self._of.drop(key)
