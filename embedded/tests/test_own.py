@@ -72,8 +72,8 @@ def test_nodes_are_made_once_for_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--nodes", "-1"), "--nodes -1: give a number from 0 to 100000"),
-        (("--run-time", "soon"), "--run-time soon: "),
+        (("--nodes", "-1"), "argument --nodes: -1: give a number from 0 to 100000"),
+        (("--run-time", "soon"), "argument --run-time: 'soon' is not a duration"),
         (("--data", os.devnull), os.devnull),
     ],
 )

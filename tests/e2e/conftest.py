@@ -27,7 +27,7 @@ HANGS_S = 900
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what the embedded cluster has not: kube-scheduler and other Go programs."""
+    """Leave out what the embedded cluster has not: Go programs."""
     embedded = config.getoption("--cluster") == "embedded"
     left_out = ("test_chaos_rivals.py", "test_twins.py")
     return True if embedded and collection_path.name in left_out else None

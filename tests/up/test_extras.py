@@ -170,7 +170,7 @@ def test_the_wheel_says_what_it_is(bare):
 
 
 def test_no_extra_can_be_imported(bare):
-    for name in (*EXTRAS, "kubernetes_asyncio", "pytest"):
+    for name in (*EXTRAS, "kubernetes", "pytest"):
         said = run(bare / "python", "-c", f"import {name}").stderr
         assert f"No module named '{name}'" in said
 

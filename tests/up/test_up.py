@@ -304,7 +304,7 @@ def test_what_it_holds_survives_kill_9(tmp_path):
 def test_a_corrupt_folder_is_named_and_left_as_it_is(tmp_path):
     with Embedded.start(tmp_path):
         pass
-    file = tmp_path / "state.sqlite3"
+    file = tmp_path / "state.journal"
     broken = file.read_bytes()[:5000] + b"rubbish" * 1000
     file.write_bytes(broken)
     done = up("--data", str(tmp_path))

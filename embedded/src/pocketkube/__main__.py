@@ -12,19 +12,35 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pocketkube.agents.durations import parse_run_time
-from pocketkube.agents.settings import Settings
+from pocketkube.agents.settings import RunTime, Settings, parse_run_time
 from pocketkube.cluster import EmbeddedCluster, Options
-from pocketkube.nodes import NODES_MAX, alike
+from pocketkube.objects import Object
 from pocketkube.server.http import ListenError
-from pocketkube.store.durable import DataError
+from pocketkube.store.journal import DataError
+
+NODES_MAX = 100_000
+AMOUNTS = {"cpu": "32", "memory": "128Gi", "ephemeral-storage": "500Gi", "pods": "110"}
 
 
-class CallError(ValueError):
-    """The call cannot be carried out; the text says what to write instead."""
+def alike(count: int) -> Iterator[Object]:
+    """Give ``count`` Node objects, node-0 and so on; their agents make them ready."""
+    for index in range(count):
+        name = f"node-{index}"
+        labels = {
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/os": "linux",
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {},
+            "status": {"capacity": dict(AMOUNTS), "allocatable": dict(AMOUNTS)},
+        }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = call.data or Path(tempfile.mkdtemp(prefix="pocketkube-"))
     try:
         asyncio.run(_serve(call, folder))
-    except (CallError, ListenError, DataError) as error:
+    except (ListenError, DataError) as error:
         return _complain(str(error))
     except OSError as error:
         return _complain(f"{error.filename or folder}: {error.strerror or error}")
@@ -49,19 +65,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Start a Kubernetes API server, node agents and controllers in this process, "
         "until Ctrl-C. No scheduler runs: bind pods yourself, or start one with the kubeconfig.",
     )
-    parser.add_argument("--nodes", type=int, default=3, help="how many nodes it has (default 3)")
+    parser.add_argument("--nodes", type=_count, default=3, help="how many nodes it has (default 3)")
     parser.add_argument("--port", type=int, default=0, help="of loopback (default: any free one)")
     parser.add_argument("--data", type=Path, help="a folder that keeps the cluster's state")
-    parser.add_argument("--run-time", help="how long pods run, such as 30s or 10s-2m")
-    parser.add_argument("--seed", type=int, help="of generated names, UIDs and run times")
+    parser.add_argument("--run-time", type=_run_time, help="how long pods run, such as 30s")
     parser.add_argument("--no-agents", action="store_true", help="nobody makes nodes ready")
     parser.add_argument("--no-controllers", action="store_true", help="nobody makes a Job's pods")
     return parser
 
 
 async def _serve(call: argparse.Namespace, folder: Path) -> None:
-    if not 0 <= call.nodes <= NODES_MAX:
-        raise CallError(f"--nodes {call.nodes}: give a number from 0 to {NODES_MAX}")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -69,8 +82,7 @@ async def _serve(call: argparse.Namespace, folder: Path) -> None:
     options = Options(
         port=call.port,
         durable=call.data is not None,
-        seed=call.seed,
-        agents=_agents(call.run_time),
+        agents=Settings(run_time=call.run_time),
         runs_agents=not call.no_agents,
         runs_controllers=not call.no_controllers,
     )
@@ -89,13 +101,18 @@ async def _serve(call: argparse.Namespace, folder: Path) -> None:
             task.result()
 
 
-def _agents(run_time: str | None) -> Settings:
-    if run_time is None:
-        return Settings()
+def _count(text: str) -> int:
+    count = int(text)
+    if not 0 <= count <= NODES_MAX:
+        raise argparse.ArgumentTypeError(f"{text}: give a number from 0 to {NODES_MAX}")
+    return count
+
+
+def _run_time(text: str) -> RunTime:
     try:
-        return Settings(run_time=parse_run_time(run_time))
+        return parse_run_time(text)
     except ValueError as error:
-        raise CallError(f"--run-time {run_time}: {error}") from None
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _complain(text: str) -> int:

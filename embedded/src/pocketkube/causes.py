@@ -40,11 +40,6 @@ def duplicate(field: str, value: object) -> Cause:
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 
-def not_found(field: str, value: object) -> Cause:
-    """A value names something that is not there."""
-    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
-
-
 def forbidden(field: str, why: str) -> Cause:
     """A field may not be set, or not be changed, now."""
     return Cause("FieldValueForbidden", f"Forbidden: {why}", field)
@@ -55,18 +50,6 @@ def too_long(field: str, bytes_max: int) -> Cause:
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
-def too_many(field: str, count: int, items_max: int) -> Cause:
-    """A list has too many items."""
-    what = "item" if items_max == 1 else "items"
-    message = f"Too many: {count}: must have at most {items_max} {what}"
-    return Cause("FieldValueTooMany", message, field)
-
-
-def between(least: int, most: int) -> str:
-    """Say in which range a number has to be."""
-    return f"must be between {least} and {most}, inclusive"
-
-
 def negative(field: str, value: Any) -> list[Cause]:
     """Refuse a number below zero; None is fine."""
     return [invalid(field, value, NEGATIVE)] if value is not None and value < 0 else []
@@ -75,13 +58,6 @@ def negative(field: str, value: Any) -> list[Cause]:
 def immutable(field: str, new: object, old: object) -> list[Cause]:
     """Refuse any change of a field."""
     return [] if new == old else [invalid(field, new, IMMUTABLE)]
-
-
-def one_of(field: str, value: object, supported: tuple[str, ...]) -> list[Cause]:
-    """Refuse an empty value (required) and one that is not among the supported ones."""
-    if value in supported:
-        return []
-    return [unsupported(field, value, supported)] if value else [required(field)]
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import random
 import time
 from collections.abc import Callable, Iterable
@@ -34,14 +33,12 @@ from pocketkube.objects import Object
 from pocketkube.private_files import private_folder, write_private
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
-from pocketkube.server import tls
-from pocketkube.server.documents.pages import Pages
 from pocketkube.server.handler import Handler
-from pocketkube.server.http import HttpServer
-from pocketkube.store.durable import SqliteBackend
+from pocketkube.server.http import HttpServer, prepare_certificates, tls_context
+from pocketkube.store.journal import Journal
 from pocketkube.store.store import Store
 
-STATE_FILE = "state.sqlite3"
+STATE_FILE = "state.journal"
 _TOKEN_LASTS_S = 365 * 86400
 
 
@@ -74,28 +71,23 @@ class EmbeddedCluster:
         private_folder(folder, (access.SECRETS_FILE, STATE_FILE))
         self.folder = folder
         document = Document.load()
-        backend = SqliteBackend(folder / STATE_FILE) if self._options.durable else None
-        self._store = Store(backend)
+        self._store = Store(Journal(folder / STATE_FILE) if self._options.durable else None)
         chance = random.Random(self._options.seed)
         self.registry = Registry(document.resources())
         self.api = Api(self._store, self.registry, now_s=now_s, chance=chance)
         Definitions(self.api)  # listens to the store from now on
-        now = datetime.datetime.fromtimestamp(now_s(), datetime.UTC)
-        self.ca = tls.prepare(folder, now)
+        self.ca = prepare_certificates(folder)
         self._secrets = access.secrets_in(folder)
         self._tokens = Tokens(self._secrets.signing_key, now_s, self._account_uid)
         self._tokens.add(self._secrets.admin_token, User("admin", ("system:masters",)))
-        self._handler = Handler(
-            self.api, self._tokens, Authorizer(self._store), Pages(self.registry, document)
-        )
-        self._server = HttpServer(self._handler, tls.context(folder))
+        self._handler = Handler(self.api, self._tokens, Authorizer(self._store), document)
+        self._server = HttpServer(self._handler, tls_context(folder))
         # In this order, and before anything is written: both listen to the store from now on.
         self._runners: dict[str, Agents | Manager] = {}
         if self._options.runs_agents:
             self._runners["agents"] = Agents(self.api, monotonic_s, self._options.agents, chance)
         if self._options.runs_controllers:
-            manager = Manager(self.api, monotonic_s, ca_pem=self.ca.read_text())
-            self._runners["controllers"] = manager
+            self._runners["controllers"] = Manager(self.api, monotonic_s)
         self._tasks: list[asyncio.Task[None]] = []
         self._add_missing(document.bootstrap)
 
@@ -162,7 +154,7 @@ class EmbeddedCluster:
         for task in self._tasks:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-        await self._handler.stop()
+        self._handler.stop()
         await self._server.stop()
         self._store.close()
 

@@ -1,7 +1,7 @@
 """Names, label keys and values, and the metadata that all kinds share.
 
 In: texts, and objects. Out: messages, and causes. Called by ``api`` and the rules of single kinds.
-Source of the rules and of their words: k8s.io/apimachinery ``util/validation``, ``api/validation``
+Source of the rules: k8s.io/apimachinery ``util/validation``, ``api/validation``
 and ``api/validate/content`` of 1.36. Answers are remembered: most texts come again and again.
 """
 
@@ -24,51 +24,24 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_CONFIG_KEY = "[-._a-zA-Z0-9]+"
 
 _label = re.compile(_LABEL).fullmatch
 _subdomain = re.compile(_SUBDOMAIN).fullmatch
 _label_1035 = re.compile(_LABEL_1035).fullmatch
 _key = re.compile(_KEY).fullmatch
-_config_key = re.compile(_CONFIG_KEY).fullmatch
 
-_LOWER = "lower case alphanumeric characters"
-_ENDS = "must start and end with an alphanumeric character"
-_LABEL_TEXT = (
-    f"a lowercase RFC 1123 label must consist of {_LOWER} or '-', and {_ENDS} "
-    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_TEXT = (
-    f"a lowercase RFC 1123 subdomain must consist of {_LOWER}, '-' or '.', and {_ENDS} "
-    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_LABEL_1035_TEXT = (
-    f"a DNS-1035 label must consist of {_LOWER} or '-', start with an alphabetic character, and "
-    "end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation "
-    f"is '{_LABEL_1035}')"
-)
-_KEY_TEXT = (
-    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} (e.g. 'MyName',  or "
-    f"'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
-)
-_VALUE_TEXT = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-    f"and {_ENDS} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    f"'({_KEY})?')"
-)
-_CONFIG_KEY_TEXT = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', "
-    f" or 'KEY_NAME',  or 'key-name', regex used for validation is '{_CONFIG_KEY}')"
-)
+_LOWER = "lower case letters, digits and '-'"
+_ENDS = "and start and end with a letter or a digit"
+_LABEL_TEXT = f"a lowercase RFC 1123 label must consist of {_LOWER}, {_ENDS}"
+_SUBDOMAIN_TEXT = f"a lowercase RFC 1123 subdomain must consist of {_LOWER} or '.', {_ENDS}"
+_LABEL_1035_TEXT = f"a DNS-1035 label must consist of {_LOWER}, and start with a letter"
+_KEY_TEXT = f"must consist of letters, digits, '-', '_' or '.', {_ENDS}"
+_VALUE_TEXT = f"a valid label must be empty, or {_KEY_TEXT.removeprefix('must ')}"
 
 
-def _at_most(characters: int) -> str:
-    return f"must be no more than {characters} characters"
-
-
-def _at_most_bytes(count: int) -> str:
+def _at_most(count: int, unit: str = "characters") -> str:
     """Labels are counted in bytes, and say so; names say characters."""
-    return f"must be no more than {count} bytes"
+    return f"must be no more than {count} {unit}"
 
 
 @lru_cache(maxsize=8192)
@@ -100,25 +73,24 @@ def label_key(text: str) -> Messages:
     prefix, slash, name = text.rpartition("/")
     found: Messages = ()
     if "/" in prefix:
-        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return (f"a valid label key {_KEY_TEXT} {example}",)
+        return (f"a valid label key {_KEY_TEXT}, with an optional DNS subdomain and '/' before",)
     if slash and not prefix:
         found = ("prefix part must be non-empty",)
     elif slash:
-        too_long_text = (_at_most_bytes(253),) if len(prefix) > 253 else ()
+        too_long_text = (_at_most(253, "bytes"),) if len(prefix) > 253 else ()
         wrong = too_long_text if _subdomain(prefix) else (*too_long_text, _SUBDOMAIN_TEXT)
         found = tuple(f"prefix part {message}" for message in wrong)
     if not name:
         found += ("name part must be non-empty",)
     elif len(name.encode()) > 63:
-        found += (f"name part {_at_most_bytes(63)}",)
+        found += (f"name part {_at_most(63, 'bytes')}",)
     return found if _key(name) else (*found, f"name part {_KEY_TEXT}")
 
 
 @lru_cache(maxsize=8192)
 def label_value(text: str) -> Messages:
     """Check a label's value, which may be empty."""
-    found = (_at_most_bytes(63),) if len(text.encode()) > 63 else ()
+    found = (_at_most(63, "bytes"),) if len(text.encode()) > 63 else ()
     return found if not text or _key(text) else (*found, _VALUE_TEXT)
 
 
@@ -127,19 +99,6 @@ def path_segment(text: str) -> Messages:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{one}'" for one in "/%" if one in text)
-
-
-@lru_cache(maxsize=1024)
-def config_key(text: str) -> Messages:
-    """Check a key of a ConfigMap or a Secret, which becomes the name of a file."""
-    found: Messages = (_at_most(253),) if len(text) > 253 else ()
-    if not _config_key(text):
-        found += (_CONFIG_KEY_TEXT,)
-    if text in (".", ".."):
-        found += (f"must not be '{text}'",)
-    elif text.startswith(".."):
-        found += ("must not start with '..'",)
-    return found
 
 
 def generated(base: str, suffix: str) -> str:

@@ -1,10 +1,25 @@
-"""Small things about Kubernetes objects, which are plain dictionaries here."""
+"""Small things about Kubernetes objects, which are plain dictionaries here, and about JSON."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A value as JSON decodes it."""
+
+
+def same(one: Json, other: Json) -> bool:
+    """Tell whether two JSON values are equal; unlike in Python, ``true`` is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
 
 Object = dict[str, Any]
 """An object as JSON decodes it: apiVersion, kind, metadata, spec, status, ..."""
@@ -90,6 +105,13 @@ def say_disrupted(pod: Object, reason: str, message: str, now_s: float, **more: 
     status["conditions"] = [*others, condition]
 
 
+def at(obj: object, path: str) -> Json:
+    """Return the field at a path such as ``spec.replicas``; None when it is not there."""
+    for key in path.split("."):
+        obj = obj.get(key) if isinstance(obj, Mapping) else None
+    return obj
+
+
 def take(target: dict[str, Any], source: Mapping[str, Any], field: str) -> None:
     """Make a field what it is in the source, also when it is not there."""
     if field in source:
@@ -102,12 +124,6 @@ def rfc3339(instant_s: float) -> str:
     """Write seconds since 1970 as metav1.Time does: ``2026-11-21T12:00:00Z``."""
     when = datetime.datetime.fromtimestamp(int(instant_s), datetime.UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def rfc3339_micro(instant_s: float) -> str:
-    """Write seconds since 1970 as metav1.MicroTime does: ``2026-11-21T12:00:00.000000Z``."""
-    when = datetime.datetime.fromtimestamp(instant_s, datetime.UTC)
-    return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parsed_time_s(text: str) -> float:

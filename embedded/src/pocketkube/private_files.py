@@ -45,15 +45,6 @@ def write_private(
         raise
 
 
-def make_empty(path: Path) -> None:
-    """Make a file that others fill through its name. Raises OSError, also where one is there."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
-    try:
-        os.fchmod(handle, FILE_MODE)
-    finally:
-        os.close(handle)
-
-
 def tighten(path: Path) -> None:
     """Take from others what a file's mode gives them; nothing to do where there is none."""
     with contextlib.suppress(FileNotFoundError):

@@ -34,33 +34,11 @@ def test_nothing_acts_on_services_and_autoscalers(kubectl):
     assert not shown["status"].get("conditions")
 
 
-def test_webhooks_behind_a_service_are_not_reached(kubectl):
-    name = kubectl.namespace
-    hook = {
-        "name": "nobody.example.com",
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "clientConfig": {"service": {"name": "hook", "namespace": "default"}},
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
-        "rules": [
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": ["CREATE"],
-                "resources": ["configmaps"],
-            }
-        ],
-    }
-    configuration = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": name},
-        "webhooks": [hook],
-    }
-    kubectl("create", "-f", "-", manifest=as_yaml(configuration))
-    said = kubectl.refused("create", "-f", "-", manifest=as_yaml(config_map(a="1")))
-    kubectl("delete", "validatingwebhookconfiguration", name)
-    assert "service default/hook cannot be reached: services have no addresses here" in said
+@pytest.mark.parametrize(
+    "kind", ["limitranges", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
+)
+def test_kinds_that_nothing_would_act_on_are_unknown(kubectl, kind):
+    assert "the server doesn't have a resource type" in kubectl.refused("get", kind)
 
 
 def test_there_is_no_service_in_front_of_the_api(kubectl):
@@ -72,19 +50,13 @@ def test_there_are_no_aggregated_apis_component_statuses_and_metrics_of_the_serv
     assert "(NotFound)" in kubectl.refused("get", "--raw", "/metrics")
 
 
-def test_fields_have_managers_only_after_the_first_apply(kubectl):
-    shown = ("get", "cm", "settings", "-o", "jsonpath={.metadata.managedFields[*].manager}")
-    kubectl("create", "-f", "-", manifest=as_yaml(config_map(a="1")))
-    assert kubectl(*shown) == ""
-    kubectl(
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "-f",
-        "-",
-        manifest=as_yaml(config_map(a="2")),
-    )
-    assert kubectl(*shown).split() == ["kubectl", "before-first-apply"]
+def test_nobody_owns_a_field(kubectl):
+    apply = ("apply", "--server-side", "-f", "-")
+    kubectl(*apply, manifest=as_yaml(config_map(a="1", b="1")))
+    kubectl(*apply, "--field-manager=other", manifest=as_yaml(config_map(a="2")))
+    found = json.loads(kubectl("get", "cm", "settings", "-o", "json", "--show-managed-fields"))
+    assert found["data"] == {"a": "2", "b": "1"}
+    assert "managedFields" not in found["metadata"]
 
 
 def test_pod_security_is_not_enforced(kubectl):

@@ -1,8 +1,4 @@
-"""kubectl where the API server says no, or acts by itself: quotas, limits, webhooks, volumes."""
-
-import json
-
-import pytest
+"""kubectl where the API server says no, or acts by itself: quotas and volumes."""
 
 from embedded.tests.clients.running import WAITS, as_yaml, claim, config_map, pod
 
@@ -19,64 +15,6 @@ def test_a_quota_refuses_what_is_too_much_and_shows_what_is_used(kubectl):
     kubectl("delete", "pod", "solo", "--force")
     kubectl("wait", "--for=jsonpath={.status.used.pods}=0", "resourcequota/few", WAITS)
     kubectl("create", "-f", "-", manifest=as_yaml(pod("more")))
-
-
-def test_a_limit_range_gives_defaults_and_refuses_more_than_its_maximum(kubectl):
-    limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}
-    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "spec": limits}
-    limit_range["metadata"] = {"name": "limits"}
-    kubectl("create", "-f", "-", manifest=as_yaml(limit_range))
-    kubectl("create", "-f", "-", manifest=as_yaml(pod()))
-    shown = kubectl("get", "pod", "solo", "-o", "jsonpath={.spec.containers[0].resources}")
-    assert json.loads(shown) == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
-    large = pod("large")
-    large["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "3"}}
-    said = kubectl.refused("create", "-f", "-", manifest=as_yaml(large))
-    assert "maximum cpu usage per Container is 2, but limit is 3" in said
-
-
-@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-def test_a_webhook_that_is_away_fails_the_write_unless_its_policy_ignores_that(kubectl, policy):
-    name = kubectl.namespace
-    hook = {
-        "name": "nobody.example.com",
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": policy,
-        "clientConfig": {"url": "https://127.0.0.1:1/"},
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
-        "rules": [
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": ["CREATE"],
-                "resources": ["configmaps"],
-            }
-        ],
-    }
-    configuration = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": name},
-        "webhooks": [hook],
-    }
-    kubectl("create", "-f", "-", manifest=as_yaml(configuration))
-    written = ("create", "-f", "-")
-    if policy == "Fail":
-        said = refused_in_time(kubectl, *written)
-        assert 'failed calling webhook "nobody.example.com": failed to call webhook: Post' in said
-    else:
-        kubectl(*written, manifest=as_yaml(config_map(a="1")))
-    kubectl("delete", "validatingwebhookconfiguration", name)
-
-
-def refused_in_time(kubectl, *args: str) -> str:
-    """Write until it is refused: a real API server takes a moment to know a new webhook."""
-    for number in range(50):
-        said = kubectl.run(*args, manifest=as_yaml(config_map(f"m{number}", a="1")))
-        if said.code:
-            return said.err
-    raise AssertionError("the webhook is never called")
 
 
 def test_a_claim_is_bound_to_a_volume_and_the_volume_is_released_with_it(kubectl):

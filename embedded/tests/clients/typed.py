@@ -35,10 +35,7 @@ COMMANDS = (
     "create namespace new",
     "create ingress new --rule=a.example.com/b=svc:80,tls=x --class=c --annotation=a=b",
     "create service clusterip new --tcp=80:8080",
-    "create service nodeport new --tcp=80:http",
     "create service externalname new --external-name=a.example.com",
-    "create service loadbalancer new --tcp=80:8080 --tcp=443:8443",
-    "autoscale deployment web --name=new --max=3 --cpu=50%",
     "expose deployment web --name=new --port=80 --target-port=http",
     "run new --image=nginx:1 --port=80 --env=A=B --labels=app=web",
 )

@@ -14,7 +14,6 @@ _KEY = re.compile(r"Key: /\S+,")
 _RECORD = re.compile(r"(in record|in the precondition) \(\d+\)")
 _MET = re.compile(r"(ResourceVersion in (?:precondition|object meta)): \d+")
 _AGE = re.compile(r"(\d+[smhdy])+( ago)?|<invalid>")
-_PORT = re.compile(r":3[0-2]\d{3}/")
 _NEAR = datetime.timedelta(days=2)
 _NODE_PORTS = range(30000, 32768)
 
@@ -57,6 +56,7 @@ class Normaliser:
         }
 
     def _metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        metadata.pop("managedFields", None)  # nobody owns fields on the embedded server
         is_list = "uid" not in metadata and "name" not in metadata
         version = metadata.get("resourceVersion")
         if version and is_list:
@@ -89,7 +89,7 @@ class Normaliser:
 def _cell(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
-    return "<age>" if _AGE.fullmatch(cell) else _PORT.sub(":<port>/", cell)
+    return "<age>" if _AGE.fullmatch(cell) else cell
 
 
 def _shown_time(match: re.Match[str]) -> str:

@@ -17,7 +17,6 @@ _PATCHES = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
-    "apply": "application/apply-patch+yaml",
 }
 
 Query = tuple[tuple[str, str], ...]
@@ -34,7 +33,6 @@ _WRITE_QUERY: list[Query] = [
     (("dryRun", "All"),),
     (("dryRun", "Some"),),
     (("fieldManager", "me"),),
-    (("fieldManager", "x" * 129),),
 ]
 _ACCEPT = st.sampled_from(["application/json"] * 6 + [_TABLE, _PARTIAL, "text/html", "*/*"])
 
@@ -179,14 +177,6 @@ def patches(draw: st.DrawFn, kind: Kind) -> Request:
     query = draw(st.sampled_from(_WRITE_QUERY))
     if type_ == "json":
         body: Any = draw(_operations(changes))
-    elif type_ == "apply":
-        body = model
-        for pointer, value in changes:
-            body = put(body, pointer, value)
-        manager = draw(st.sampled_from(["me", "me", "other", ""]))
-        query = (*query, ("fieldManager", manager)) if manager else query
-        if draw(st.booleans()):
-            query = (*query, ("force", "true"))
     else:
         body = _nested(changes)
         if type_ == "strategic":

@@ -1,8 +1,7 @@
 """The kubelets of all nodes in one: what they make of pods that are bound, and of nodes.
 
-``Agents`` listens to the store and writes through ``api``; everything else here is pure: ``facts``
-(what is read of objects), ``admission`` (does a node take a pod), ``pod_status`` and
-``node_status`` (what is written), ``durations`` (for how long pods run).
+``Agents`` listens to the store and writes through ``api``: ``facts`` (what is read of objects),
+``ground`` (does a node take a pod), ``pods`` and ``node_life``.
 """
 
 from pocketkube.agents.agents import Agents

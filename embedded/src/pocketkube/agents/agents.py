@@ -11,11 +11,10 @@ import random
 from collections.abc import Callable
 
 from pocketkube.agents.node_life import NodeLife
-from pocketkube.agents.pods.pod_life import PodLife
-from pocketkube.agents.records import renew_lease
+from pocketkube.agents.pods.pod_life import Key, PodLife
 from pocketkube.agents.settings import Settings
-from pocketkube.agents.timers import Key, Timers
 from pocketkube.api.api import Api
+from pocketkube.api.background import WorkQueue
 from pocketkube.store.store import Event
 
 _TURNS_BETWEEN_LOOKS = 16  # at the clock
@@ -41,10 +40,10 @@ class Agents:
         self._api = api
         self._clock = clock
         self._settings = settings
-        self._timers = Timers()
+        self._due: WorkQueue[Key] = WorkQueue(clock)
         self._nodes = NodeLife(api, settings)
         self._pods = PodLife(
-            api, settings, chance or random.Random(0), self._nodes.nodes, self._timers
+            api, settings, chance or random.Random(0), self._nodes.nodes, self._due
         )
         self._news_of_nodes: dict[str, bytes | None] = {}
         self._news_of_pods: dict[Key, bytes | None] = {}
@@ -90,7 +89,7 @@ class Agents:
         for _ in range(_LOOKS_MAX):
             for _ in range(_TURNS_BETWEEN_LOOKS):
                 if not self._take_turn(now_s):
-                    next_s = self._timers.next_s()
+                    next_s = self._due.next_s()
                     return None if next_s is None else max(0.0, next_s - now_s)
             now_s = self._clock()
             if now_s >= ends_s:
@@ -104,38 +103,15 @@ class Agents:
             node = self._nodes.changed(name, self._news_of_nodes.pop(name))
             if node is not None:
                 self._pods.node_acts(name, now_s)
-                self._beat(name, now_s)
             return True
         if self._news_of_pods:
             key = next(iter(self._news_of_pods))
             self._pods.changed(key, self._news_of_pods.pop(key), now_s)
             return True
-        due = self._timers.pop(now_s)
-        if due is None:
-            self._timers.tidy(len(self._pods), self._is_wanted)
-            return False
-        due_s, key = due
-        if key[0]:
-            self._pods.rang(key, due_s, now_s)
-        elif self._is_wanted(due_s, key):
-            self._beat(key[1], now_s)
-        return True
-
-    def _beat(self, name: str, now_s: float) -> None:
-        """Renew the Lease of a node, and do so again after a while."""
-        every_s = self._settings.heartbeat_s
-        node = self._nodes.nodes.get(name)
-        if every_s is None or node is None or not node.acts:
-            return
-        renew_lease(self._api, node.facts)
-        node.beat_s = now_s + every_s
-        self._timers.add(node.beat_s, ("", name))
-
-    def _is_wanted(self, due_s: float, key: Key) -> bool:
-        if key[0]:
-            return self._pods.waits_for(due_s, key)
-        node = self._nodes.nodes.get(key[1])
-        return node is not None and node.beat_s == due_s
+        due = self._due.pop(now_s)
+        if due is not None:
+            self._pods.look_at(due, now_s)
+        return due is not None
 
     # News: called inside the writes of others, so that they only note what happened
 

@@ -57,7 +57,6 @@ class _NodeMetadata(Struct, gc=False, rename="camel"):
 
 
 class _NodeSpec(Struct, gc=False, rename="camel"):
-    unschedulable: bool | None = None
     taints: list[dict[str, str | None]] | None = None
     pod_cidr: str | None = msgspec.field(default=None, name="podCIDR")
 
@@ -125,7 +124,6 @@ class NodeFacts:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     taints: tuple[Mapping[str, str | None], ...]
-    unschedulable: bool
     pod_cidr: str
     host_ip: str  # empty as long as the node has no address
     allocatable: Mapping[str, int]
@@ -221,7 +219,6 @@ def read_node(raw: bytes) -> NodeFacts:
         labels=meta.labels or {},
         annotations=meta.annotations or {},
         taints=tuple(spec.taints or ()),
-        unschedulable=bool(spec.unschedulable),
         pod_cidr=spec.pod_cidr or "",
         host_ip=addresses.get("InternalIP", ""),
         allocatable={

@@ -1,16 +1,95 @@
 """What the agents remember between two steps: each node with its room, each pod with its stage.
 
-Plain records; ``agents`` decides. Addresses: a node's number gives it 172.16.0.0/12 and its pods
-10.0.0.0/8, so that a cluster of 65,536 nodes has no address twice.
+Plain records, and whether a node takes a pod; ``agents`` decides. Addresses: a node's number gives
+it 172.16.0.0/12 and its pods 10.0.0.0/8, so that a cluster of 65,536 nodes has no address twice.
 """
 
 from __future__ import annotations
 
 import enum
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pocketkube.agents.facts import NodeFacts, PodFacts
-from pocketkube.agents.pods.admission import Room
+from pocketkube.agents.pods.needs import HostPort, PodNeeds
+from pocketkube.matching.selectors import fits, untolerated
+from pocketkube.registry.rules.pods.pod_resources import is_native
+
+
+class Refusal(NamedTuple):
+    """Why a kubelet refuses a pod; ``message`` is without the kubelet's "Pod was rejected: "."""
+
+    reason: str
+    message: str
+
+
+class Room:
+    """What the pods take that a node's kubelet has admitted and that have not ended."""
+
+    def __init__(self) -> None:
+        self.pods = 0
+        self.used: Counter[str] = Counter()
+        self.ports: Counter[HostPort] = Counter()
+
+    def take(self, needs: PodNeeds) -> None:
+        """Count a pod."""
+        self.pods += 1
+        for name, amount in needs.requests:
+            self.used[name] += amount
+        for port in needs.host_ports:
+            self.ports[port] += 1
+
+    def free(self, needs: PodNeeds) -> None:
+        """Count a pod no longer."""
+        self.pods -= 1
+        for name, amount in needs.requests:
+            self.used[name] -= amount
+        for port in needs.host_ports:
+            self.ports[port] -= 1
+
+
+def refusal(needs: PodNeeds, node: NodeFacts, room: Room) -> Refusal | None:
+    """Return why the node does not take one more pod with these needs; None when it does."""
+    lack = _first_lack(needs, node.allocatable, room)
+    if lack is not None:
+        return lack
+    if not fits(needs.placement, node.name, node.labels):
+        return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+    held = [port for port, count in room.ports.items() if count > 0] if needs.host_ports else []
+    if any(wanted.conflicts(port) for wanted in needs.host_ports for port in held):
+        return _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    # A pod that was bound before a NoSchedule taint came may stay, so the kubelet ignores those.
+    if untolerated(node.taints, needs.tolerations, ("NoExecute",)):
+        return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+    return None
+
+
+def _first_lack(needs: PodNeeds, allocatable: Mapping[str, int], room: Room) -> Refusal | None:
+    pods_max = allocatable.get("pods", 0)
+    if room.pods + 1 > pods_max:
+        return _lack("pods", 1, room.pods, pods_max)
+    for name, amount in needs.requests:
+        if not is_native(name) and name not in allocatable:
+            continue  # a resource of the cluster, not of nodes: the kubelet ignores it
+        capacity = allocatable.get(name, 0)
+        if amount > capacity - room.used[name]:
+            return _lack(name, amount, room.used[name], capacity)
+    return None
+
+
+def _lack(resource: str, requested: int, used: int, capacity: int) -> Refusal:
+    return Refusal(
+        f"OutOf{resource}",
+        f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, "
+        f"capacity: {capacity}",
+    )
+
+
+def _failed(rule: str, why: str) -> Refusal:
+    return Refusal(rule, f"Predicate {rule} failed: {why}")
+
 
 PODS_ON_NODE_MAX = 254
 """As many addresses as a node has for pods; with more pods some share one."""
@@ -34,7 +113,6 @@ class Pod:
     facts: PodFacts
     stage: Stage
     due_s: float | None = None  # monotonic: when its next turn comes; None: never
-    armed_s: float | None = None  # monotonic: when its timer wakes the agents
     began_s: float = 0.0  # monotonic: when its containers started last
     drawn_s: float | None = None  # its run time, where that is drawn
     exit_code: int = 0  # with which its containers will exit at ``due_s``
@@ -54,7 +132,6 @@ class Node:
     room: Room = field(default_factory=Room)
     failing: str = ""  # what its annotation says, while it fails
     ours: bool = True
-    beat_s: float | None = None  # monotonic: when its Lease is renewed
     addresses: set[int] = field(default_factory=set)
     last_address: int = 0
 

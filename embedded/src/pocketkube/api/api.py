@@ -15,20 +15,18 @@ from typing import Literal
 from pocketkube import errors
 from pocketkube.api import lifecycle
 from pocketkube.api.admission import quotas
-from pocketkube.api.admission.admission import admit_create, admit_delete
-from pocketkube.api.admission.limit_ranges import limit
 from pocketkube.api.admission.policies import Policies, Write
 from pocketkube.api.checking import completed, custom_causes
-from pocketkube.api.parts import is_part, with_part
+from pocketkube.api.lifecycle import admit_create, admit_delete
 from pocketkube.api.patching import patched
 from pocketkube.api.scale import scaled
-from pocketkube.api.tracking import tracked
 from pocketkube.api.writing import AS_USUAL, FROM_INSIDE, Deleting, Patch, Writing
 from pocketkube.names import generated
 from pocketkube.objects import Object
-from pocketkube.registry.conversion import from_storage, to_storage
+from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
 from pocketkube.registry.resources import Registry
 from pocketkube.registry.rules import rules_of
+from pocketkube.registry.rules.events import from_storage, to_storage
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Store, same
 
@@ -95,7 +93,30 @@ class Api:
         self, resource: Resource, namespace: str, obj: Object, how: Writing = FROM_INSIDE
     ) -> Object:
         """Create an object; return it as it is stored. Raises ApiError (400, 403, 409, 422)."""
-        return self._create(resource, namespace, obj, how, is_apply=False)
+        rules = rules_of(resource)
+        lifecycle.place(resource, namespace, obj)
+        lifecycle.begin(resource, obj, rules, uid=self.uid(), now_s=self._now_s())
+        admit_create(self, resource, namespace, obj)
+        self._name(resource, obj)
+        rules.defaults(obj)
+        rules.prepare_create(obj, self)
+        causes = metadata_causes(obj, resource, rules.name_is)
+        causes += rules.validate(obj) + rules.validate_create(obj)
+        causes += custom_causes(obj, resource)
+        lifecycle.refuse(resource, obj, causes)
+        name = obj["metadata"].get("name", "")
+        key = (obj["metadata"].get("namespace", ""), name)
+        if not how.dry_run:
+            lifecycle.check_no_version(obj)
+        there = self.find(resource.bucket, *key)
+        if there is not None:
+            deleting = "deletionTimestamp" in there["metadata"]
+            base = bool(obj["metadata"].get("generateName"))
+            what = (resource.group, resource.plural, name)
+            raise errors.already_exists(*what, deleting=deleting, generated=base)
+        self.admit("CREATE", resource, key, obj, None, how)
+        quotas.charge(self.store, resource, obj, dry_run=how.dry_run)
+        return self._put(resource, completed(obj, resource), how)
 
     def update(
         self,
@@ -140,15 +161,15 @@ class Api:
             raise errors.not_found(resource.group, resource.plural, name)
         old = None if stored is None else from_storage(resource, stored.object)
         about = {"subresource": subresource, "namespace": namespace, "name": name}
-        obj = patched(resource, old, patch, how, now_s=self._now_s(), **about)
+        obj = patched(resource, old, patch, how, **about)
         if old is None:
             obj["metadata"].pop("resourceVersion", None)
-            return self._create(resource, namespace, obj, how, is_apply=True)
+            return self.create(resource, namespace, obj, how)
         if subresource == "scale":
             subresource = ""
         lifecycle.place(resource, namespace, obj, name=name)
         lifecycle.check_preconditions(resource, old, obj, is_patch=True)
-        return self._replace(resource, old, obj, how, subresource, is_apply=patch.type == "apply")
+        return self._replace(resource, old, obj, how, subresource)
 
     def amend(
         self,
@@ -209,9 +230,7 @@ class Api:
         """Ask admission policies. Raises ApiError, of the kind that the policy says."""
         if not self._policies.any:
             return
-        self._policies.check(
-            Write(operation, resource, subresource, *key, obj, old, how.user, how.warn)
-        )
+        self._policies.check(Write(operation, resource, subresource, *key, obj, old, how.user))
 
     # Inside
 
@@ -220,37 +239,6 @@ class Api:
         if entry is None:
             raise errors.not_found(resource.group, resource.plural, name)
         return entry.object
-
-    def _create(
-        self, resource: Resource, namespace: str, obj: Object, how: Writing, *, is_apply: bool
-    ) -> Object:
-        rules = rules_of(resource)
-        lifecycle.place(resource, namespace, obj)
-        lifecycle.begin(resource, obj, rules, uid=self.uid(), now_s=self._now_s())
-        admit_create(self, resource, namespace, obj)
-        self._name(resource, obj)
-        rules.defaults(obj)
-        limit(self.store, resource, namespace, obj)
-        rules.prepare_create(obj, self)
-        causes = lifecycle.metadata_causes_of(obj, resource, rules)
-        causes += rules.validate(obj) + rules.validate_create(obj)
-        causes += custom_causes(obj, resource)
-        lifecycle.refuse(resource, obj, causes)
-        name = obj["metadata"].get("name", "")
-        key = (obj["metadata"].get("namespace", ""), name)
-        if not how.dry_run:
-            lifecycle.check_no_version(obj)
-        there = self.find(resource.bucket, *key)
-        if there is not None:
-            deleting = "deletionTimestamp" in there["metadata"]
-            base = bool(obj["metadata"].get("generateName"))
-            what = (resource.group, resource.plural, name)
-            raise errors.already_exists(*what, deleting=deleting, generated=base)
-        self.admit("CREATE", resource, key, obj, None, how)
-        quotas.charge(self.store, resource, obj, dry_run=how.dry_run)
-        if not is_apply:
-            obj = tracked(None, obj, resource, how, now_s=self._now_s())
-        return self._put(resource, completed(obj, resource), how)
 
     def _name(self, resource: Resource, obj: Object) -> None:
         """Generate a name where a base was given for it; one that is taken is drawn again."""
@@ -270,25 +258,18 @@ class Api:
         obj: Object,
         how: Writing,
         subresource: str,
-        *,
-        is_apply: bool = False,
     ) -> Object:
         rules = rules_of(resource)
         if subresource == "status":
             obj = lifecycle.only_status(resource, old, obj)
             rules.prepare_status(obj, old)
-            causes = lifecycle.metadata_update_causes_of(obj, old, resource, rules)
+            causes = metadata_update_causes(obj, old, resource, rules.name_is)
             causes += custom_causes(obj, resource)
         elif subresource == "finalize":
             lifecycle.keep_server_fields(resource, old, obj)
             rules.defaults(obj)
-            causes = lifecycle.metadata_update_causes_of(obj, old, resource, rules)
+            causes = metadata_update_causes(obj, old, resource, rules.name_is)
             causes += rules.validate(obj)
-        elif is_part(subresource):
-            obj = with_part(subresource, old, obj)
-            rules.defaults(obj)
-            lifecycle.count_generation(rules, old, obj)
-            causes = rules.validate(obj)
         elif subresource:  # such as proxy and binding
             raise errors.method_not_allowed(resource.group, resource.plural, "update")
         else:
@@ -297,7 +278,7 @@ class Api:
             rules.prepare_update(obj, old, self)
             lifecycle.count_generation(rules, old, obj)
             causes = [
-                *lifecycle.metadata_update_causes_of(obj, old, resource, rules),
+                *metadata_update_causes(obj, old, resource, rules.name_is),
                 *rules.validate(obj),
                 *rules.validate_update(obj, old),
                 *custom_causes(obj, resource),
@@ -305,8 +286,6 @@ class Api:
         lifecycle.refuse(resource, old, causes)
         key = (old["metadata"].get("namespace", ""), old["metadata"]["name"])
         self.admit("UPDATE", resource, key, obj, old, how, subresource=subresource)
-        if not is_apply:
-            obj = tracked(old, obj, resource, how, now_s=self._now_s(), subresource=subresource)
         return self._put(resource, completed(obj, resource), how)
 
     def _put(self, resource: Resource, obj: Object, how: Writing) -> Object:

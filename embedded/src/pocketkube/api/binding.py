@@ -24,7 +24,7 @@ def bind(api: Api, namespace: str, name: str, binding: Object, how: Writing = FR
     if entry is None:
         raise errors.not_found("", "pods", name)
     pod = entry.object
-    _check(pod, name, node, binding.get("metadata") or {})
+    _check(pod, name, binding.get("metadata") or {})
     if how.dry_run:
         return
     _assign(pod, node, binding.get("metadata") or {}, api)
@@ -36,20 +36,13 @@ def _node_of(binding: Object, name: str) -> str:
     given = (binding.get("metadata") or {}).get("name")
     if given != name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    causes = []
-    if target.get("kind") not in (None, "", "Node"):
-        kind = target["kind"]
-        known = '"Node", "<empty>"'
-        causes.append(f'target.kind: Unsupported value: "{kind}": supported values: {known}')
-    if not target.get("name"):
-        causes.append("target.name: Required value")
-    if causes:  # upstream forgets to make them a 422
-        text = causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]"
-        raise errors.ApiError(500, "", text)
+    if target.get("kind") not in (None, "", "Node") or not target.get("name"):
+        # upstream forgets to make it a 422
+        raise errors.ApiError(500, "", f"target: it has to name a Node, not {target}")
     return str(target["name"])
 
 
-def _check(pod: Object, name: str, node: str, given: dict[str, Any]) -> None:
+def _check(pod: Object, name: str, given: dict[str, Any]) -> None:
     metadata = pod["metadata"]
 
     def refuse(why: str) -> errors.ApiError:
@@ -67,7 +60,6 @@ def _check(pod: Object, name: str, node: str, given: dict[str, Any]) -> None:
         raise refuse(f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"')
     if pod["spec"].get("schedulingGates"):
         raise refuse(f"pod {name} has non-empty .spec.schedulingGates")
-    assert node, "the target was checked"
 
 
 def _assign(pod: Object, node: str, given: dict[str, Any], api: Api) -> None:

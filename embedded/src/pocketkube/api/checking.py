@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pocketkube import errors
-from pocketkube.api.scale import scale_path_causes
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
 from pocketkube.schema.check import Mismatch, decode_error, findings
@@ -49,10 +48,8 @@ def checked(obj: Object, resource: Resource, how: Writing, raw: bytes | None = N
 
 
 def custom_causes(obj: Object, resource: Resource) -> list[errors.Cause]:
-    """Return what a CRD's schema, and its path of replicas, forbid; nothing for other kinds."""
-    if not resource.crd:
-        return []
-    return [*crd.causes(obj, resource.shape), *scale_path_causes(resource, obj)]
+    """Return what a CRD's schema forbids; nothing for other kinds."""
+    return crd.causes(obj, resource.shape) if resource.crd else []
 
 
 def completed(obj: Object, resource: Resource) -> Object:

@@ -9,11 +9,8 @@ from __future__ import annotations
 from pocketkube.api.api import Api
 from pocketkube.api.writing import Deleting
 from pocketkube.objects import Object, drop_finalizer
-from pocketkube.registry.custom import resources_of
-from pocketkube.registry.rules.definitions import FINALIZER
+from pocketkube.registry.rules.definitions import BUCKET, FINALIZER, resources_of
 from pocketkube.store.store import Event
-
-BUCKET = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Definitions:

@@ -13,7 +13,7 @@ from pocketkube.api.api import Api
 from pocketkube.api.lifecycle import check_deletion
 from pocketkube.api.writing import FROM_INSIDE, Deleting, Writing
 from pocketkube.matching.selectors import selector_of
-from pocketkube.objects import Object, labels_of, rfc3339, say_disrupted
+from pocketkube.objects import Object, labels_of, say_disrupted
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _RETRY_AFTER_S = 10
@@ -59,25 +59,18 @@ def _is_free(pod: Object) -> bool:
 
 
 def _use_budget(api: Api, pod: Object, *, dry_run: bool) -> None:
-    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    namespace = pod["metadata"]["namespace"]
     budgets = [
         budget
         for budget in api.find_all(_BUDGETS, namespace)
         if selector_of(budget["spec"].get("selector")).matches(labels_of(pod))
     ]
-    if len(budgets) > 1:
-        raise errors.ApiError(
-            500,
-            "InternalError",
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
-            "not support.",
-        )
     for budget in budgets:
         if not _healthy(pod) and budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
             continue
         _check_budget(budget)
         if not dry_run:
-            _take_one(api, budget, name)
+            _take_one(api, budget)
 
 
 def _check_budget(budget: dict[str, Any]) -> None:
@@ -100,11 +93,9 @@ def _refused(message: str) -> errors.ApiError:
     return error
 
 
-def _take_one(api: Api, budget: Object, pod_name: str) -> None:
+def _take_one(api: Api, budget: Object) -> None:
     def change(found: Object) -> None:
-        status = found.setdefault("status", {})
-        status["disruptionsAllowed"] = status.get("disruptionsAllowed", 0) - 1
-        status.setdefault("disruptedPods", {})[pod_name] = rfc3339(api.now_s())
+        found["status"]["disruptionsAllowed"] -= 1
 
     metadata = budget["metadata"]
     api.amend(_BUDGETS, metadata["namespace"], metadata["name"], change, subresource="status")

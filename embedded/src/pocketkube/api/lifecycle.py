@@ -1,4 +1,4 @@
-"""What all kinds share: names, the fields that the server sets, preconditions, deletion.
+"""What all kinds share: names, namespaces, fields that the server sets, preconditions, deletion.
 
 Pure functions over objects; sources: k8s.io/apiserver ``pkg/registry/rest`` and
 ``generic/registry`` of 1.36.
@@ -11,12 +11,45 @@ from typing import Any
 from pocketkube import errors
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import Cause
-from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339, take
-from pocketkube.patch.values import same
-from pocketkube.registry.metadata import metadata_causes, metadata_update_causes
-from pocketkube.registry.rules.base import Rules
+from pocketkube.objects import Object, annotations_of, parsed_time_s, rfc3339, same, take
+from pocketkube.registry.rules.common import Rules, Surroundings
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import encode
+
+_KEPT = frozenset({"default", "kube-public", "kube-system"})
+
+
+def admit_create(finds: Surroundings, resource: Resource, namespace: str, obj: Object) -> None:
+    """Refuse a create in a namespace that is not there (404) or that terminates (403).
+
+    Source: the admission plugin NamespaceLifecycle.
+    """
+    if not resource.namespaced:
+        return
+    found = finds.find("namespaces", "", namespace)
+    if found is None:
+        raise errors.not_found("", "namespaces", namespace)
+    if "deletionTimestamp" in found["metadata"]:
+        why = (
+            f"unable to create new content in namespace {namespace} because it is being terminated"
+        )
+        metadata = obj["metadata"]
+        name = str(metadata.get("name") or metadata.get("generateName") or "")
+        error = errors.forbidden(resource.group, resource.plural, name, why)
+        cause = {
+            "reason": "NamespaceTerminating",  # by which controllers know to try no more
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        error.details["causes"] = [cause]
+        raise error
+
+
+def admit_delete(resource: Resource, name: str) -> None:
+    """Refuse to delete a namespace of the cluster's own (403). Source: as of ``admit_create``."""
+    if resource.bucket == "namespaces" and name in _KEPT:
+        raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
+
 
 _SERVER_FIELDS = (
     "uid",
@@ -31,7 +64,7 @@ _KEPT_AS_GIVEN = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _STAYS_WHEN_GIVEN = ("uid", "deletionGracePeriodSeconds")
 _RBAC = "rbac.authorization.k8s.io"
 CREATED_BY_UPDATE = frozenset(
-    {"services", "endpoints", "events", "limitranges", "leases.coordination.k8s.io"}
+    {"services", "endpoints", "events", "leases.coordination.k8s.io"}
     | {
         f"{prefix}{plural}.{_RBAC}"
         for prefix in ("", "cluster")
@@ -68,15 +101,10 @@ def place(resource: Resource, namespace: str, obj: Object, *, name: str = "") ->
         _check_name(metadata, name)
     if resource.namespaced:
         given = metadata.get("namespace")
-        if given and given != namespace and name:
+        if given and given != namespace:
             raise errors.bad_request(
                 f"the namespace of the object ({given}) does not match the namespace on the "
                 f"request ({namespace})"
-            )
-        if given and given != namespace:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the "
-                "request"
             )
         metadata["namespace"] = namespace
     else:
@@ -102,6 +130,7 @@ def begin(resource: Resource, obj: Object, rules: Rules, *, uid: str, now_s: flo
     for field in _SERVER_FIELDS:
         if field != "generation" or rules.has_generation:  # else it stays what the client said
             metadata.pop(field, None)
+    metadata.pop("managedFields", None)  # nobody owns fields here
     metadata["uid"] = uid
     metadata["creationTimestamp"] = rfc3339(now_s)
     if rules.has_generation:
@@ -127,8 +156,7 @@ def _keep_metadata(old: Object, obj: Object) -> None:
             metadata.pop(field, None)
     if "generateName" in kept:
         metadata.setdefault("generateName", kept["generateName"])
-    if "managedFields" in kept:
-        metadata.setdefault("managedFields", kept["managedFields"])
+    metadata.pop("managedFields", None)  # nobody owns fields here
 
 
 def only_status(resource: Resource, old: Object, obj: Object) -> Object:
@@ -205,23 +233,16 @@ def check_absent(resource: Resource, obj: Object) -> None:
 def check_deletion(resource: Resource, obj: Object, deleting: Deleting) -> None:
     """Refuse a deletion whose preconditions do not hold (409)."""
     metadata = obj["metadata"]
-    for what, wanted, field, done in (
-        ("UID", deleting.uid, "uid", "deleted and then recreated"),
-        ("ResourceVersion", deleting.resource_version, "resourceVersion", "modified"),
+    for what, wanted, field in (
+        ("UID", deleting.uid, "uid"),
+        ("ResourceVersion", deleting.resource_version, "resourceVersion"),
     ):
-        if wanted is not None and wanted != metadata[field] and resource.bucket == "namespaces":
+        if wanted is not None and wanted != metadata[field]:
             why = (
                 f"Precondition failed: {what} in precondition: {wanted}, "
                 f"{what} in object meta: {metadata[field]}"
             )
             raise errors.conflict(resource.group, resource.plural, metadata["name"], why)
-        if wanted is not None and wanted != metadata[field]:
-            why = (
-                f"the {what} in the precondition ({wanted}) does not match the {what} in record "
-                f"({metadata[field]}). The object might have been {done}"
-            )
-            group = "" if resource.bucket == "events" else resource.group  # of the internal type
-            raise errors.conflict(group, resource.kind, metadata["name"], why)
 
 
 def _wrong_uid(resource: Resource, name: str, wanted: str, found: str) -> errors.ApiError:
@@ -313,15 +334,3 @@ def refuse(resource: Resource, obj: Object, causes: list[Cause]) -> None:
         group = "" if resource.bucket == "events" else resource.group
         told = list(dict.fromkeys(causes))
         raise errors.invalid(group, resource.kind, obj["metadata"].get("name", ""), told)
-
-
-def metadata_causes_of(obj: Object, resource: Resource, rules: Rules) -> list[Cause]:
-    """Check metadata of a new object."""
-    return metadata_causes(obj, resource, rules.name_is)
-
-
-def metadata_update_causes_of(
-    obj: Object, old: Object, resource: Resource, rules: Rules
-) -> list[Cause]:
-    """Check metadata of a changed object."""
-    return [*metadata_causes(obj, resource, rules.name_is), *metadata_update_causes(obj, old)]

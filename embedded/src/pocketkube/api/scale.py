@@ -6,10 +6,9 @@ import dataclasses
 from typing import Any
 
 from pocketkube import errors
-from pocketkube.causes import invalid, negative
+from pocketkube.causes import negative
 from pocketkube.matching.selectors import selector_of
-from pocketkube.objects import Object
-from pocketkube.registry.metadata import metadata_causes
+from pocketkube.objects import Object, at
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 
@@ -31,8 +30,8 @@ def scale_resource(resource: Resource) -> Resource:
 def scale_of(resource: Resource, obj: Object) -> Object:
     """Return the Scale (autoscaling/v1) of an object."""
     paths = resource.extras.get("scale", {})
-    replicas = _at(obj, paths.get("specReplicasPath", ".spec.replicas"))
-    current = _at(obj, paths.get("statusReplicasPath", ".status.replicas"))
+    replicas = at(obj, paths.get("specReplicasPath", ".spec.replicas")[1:])
+    current = at(obj, paths.get("statusReplicasPath", ".status.replicas")[1:])
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     status: dict[str, Any] = {"replicas": current or 0}
@@ -48,24 +47,11 @@ def scale_of(resource: Resource, obj: Object) -> Object:
     }
 
 
-def scale_path_causes(resource: Resource, obj: Object) -> list[errors.Cause]:
-    """Return what is wrong with the number of replicas in a custom resource: it is negative."""
-    path = resource.extras.get("scale", {}).get("specReplicasPath", "")
-    replicas = _at(obj, path) if path else None
-    if isinstance(replicas, int) and replicas < 0:
-        return [invalid(path, replicas, "should be a non-negative integer")]
-    return []
-
-
 def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     """Return a copy of the object with the Scale's replicas. Raises ApiError (409, 422)."""
     name = obj["metadata"]["name"]
     replicas = (scale.get("spec") or {}).get("replicas", 0) or 0
-    causes = []
-    if not resource.crd:
-        causes = negative("spec.replicas", replicas)
-        named = {**scale, "metadata": {**(scale.get("metadata") or {}), "name": name}}
-        causes += metadata_causes(named, scale_resource(resource), "path-segment")
+    causes = [] if resource.crd else negative("spec.replicas", replicas)
     if causes:
         raise errors.invalid("autoscaling", "Scale", name, causes)
     version = scale.get("metadata", {}).get("resourceVersion")
@@ -78,27 +64,15 @@ def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
 def _with(obj: Object, path: list[str], value: object) -> Object:
     head, *rest = path
     inner = obj.get(head)
-    return (
-        {**obj, head: _with(inner if isinstance(inner, dict) else {}, rest, value)}
-        if rest
-        else {
-            **obj,
-            head: value,
-        }
-    )
-
-
-def _at(obj: Object, path: str) -> Any:
-    found: Any = obj
-    for part in path.lstrip(".").split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+    if rest:
+        value = _with(inner if isinstance(inner, dict) else {}, rest, value)
+    return {**obj, head: value}
 
 
 def _selector(resource: Resource, obj: Object, paths: dict[str, str]) -> str:
     if resource.crd:
         path = paths.get("labelSelectorPath", "")
-        return str(_at(obj, path) or "") if path else ""
+        return str(at(obj, path[1:]) or "") if path else ""
     selector = obj.get("spec", {}).get("selector") or {}
     plain = not {"matchLabels", "matchExpressions"} & selector.keys()  # of ReplicationControllers
     return str(selector_of({"matchLabels": selector} if plain else selector))

@@ -25,10 +25,7 @@ class Writing:
 
     user: User = SYSTEM
     dry_run: bool = False
-    field_manager: str = ""
-    agent: str = ""  # the client program's name: who manages fields where no manager is given
     field_validation: Literal["Strict", "Warn", "Ignore"] = "Ignore"
-    force: bool = False  # of an apply patch: take fields that others manage
     warn: Callable[[str], None] = field(default=lambda _text: None)  # becomes a Warning header
 
 

@@ -1,20 +1,14 @@
-"""The frame of every controller: a queue of keys, and what all controllers share.
-
-In: store events and clock readings. Out: keys that are due. Called by ``manager`` and by the
-controllers, which are subclasses of ``Controller``.
-"""
+"""The frame of every controller, and what all controllers share. Called by ``manager``."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 from pocketkube.api.api import Api
+from pocketkube.api.background import Recorder, WorkQueue
 from pocketkube.controllers.pod_table import PodFacts, PodTable
-from pocketkube.controllers.recorder import Recorder
 from pocketkube.objects import Object, name_of, namespace_of
 from pocketkube.store.store import Event
 
@@ -26,43 +20,6 @@ Work = Iterator[None] | None
 
 SETTLE_S = 0.02
 """How long a change of one pod may wait for others, so that one status tells of all of them."""
-
-Item = TypeVar("Item", bound=Hashable)
-
-
-class WorkQueue(Generic[Item]):
-    """Items with the time at which they are due. Each is in it once: the earliest time counts."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._due_s: dict[Item, float] = {}
-        self._heap: list[tuple[float, int, Item]] = []
-        self._order = itertools.count()
-        self.on_add: Callable[[], None] = lambda: None  #: wakes whoever sleeps until the next item
-
-    def add(self, item: Item, delay_s: float = 0.0) -> None:
-        """Have the item due after a delay, or earlier if it was to be so already."""
-        due_s = self._clock() + delay_s
-        if self._due_s.get(item, float("inf")) <= due_s:
-            return
-        self._due_s[item] = due_s
-        heapq.heappush(self._heap, (due_s, next(self._order), item))
-        self.on_add()
-
-    def pop(self, now_s: float) -> Item | None:
-        """Take the item that is due for longest; None when none is due."""
-        while self._heap and self._heap[0][0] <= now_s:
-            due_s, _, item = heapq.heappop(self._heap)
-            if self._due_s.get(item) == due_s:
-                del self._due_s[item]
-                return item
-        return None
-
-    def next_s(self) -> float | None:
-        """Return when the next item is due; None when there is none."""
-        while self._heap and self._due_s.get(self._heap[0][2]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

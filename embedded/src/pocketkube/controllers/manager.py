@@ -1,4 +1,4 @@
-"""All controllers together: takes keys that are due and has them reconciled, a slice at a time.
+"""All controllers, and how keys that are due are reconciled, a slice at a time.
 
 In: an ``Api``, a clock. ``step`` needs no event loop, so tests and simulations drive it by hand;
 ``run`` is for the process that serves requests.
@@ -14,11 +14,50 @@ from collections.abc import Callable, Hashable, Iterator
 import structlog
 
 from pocketkube.api.api import Api
-from pocketkube.controllers.base import Controller, Shared, WorkQueue
-from pocketkube.controllers.catalogue import every_controller
+from pocketkube.api.background import Recorder, WorkQueue
+from pocketkube.controllers.base import Controller, Shared
+from pocketkube.controllers.claims.pod_claims import DeviceClaims, EphemeralVolumes
+from pocketkube.controllers.claims.volume_binding import VolumeBinding, VolumeProtection
+from pocketkube.controllers.jobs.cron_jobs import CronJobs
+from pocketkube.controllers.jobs.jobs import Jobs
 from pocketkube.controllers.pod_table import PodTable
-from pocketkube.controllers.recorder import Recorder
+from pocketkube.controllers.upkeep.disruption import DisruptionBudgets
+from pocketkube.controllers.upkeep.garbage import GarbageCollector
+from pocketkube.controllers.upkeep.namespaces import Namespaces, QuotaUsage, ServiceAccounts
+from pocketkube.controllers.upkeep.node_lifecycle import NodeLifecycle, TaintEviction
+from pocketkube.controllers.upkeep.pod_garbage import EventExpiry, PodGarbage, PodGroupProtection
+from pocketkube.controllers.workloads.daemon_sets import DaemonSets
+from pocketkube.controllers.workloads.deployments import Deployments
+from pocketkube.controllers.workloads.replicas import ReplicaSets
+from pocketkube.controllers.workloads.stateful_sets import StatefulSets
 from pocketkube.store.store import Event
+
+
+def every_controller(shared: Shared) -> list[Controller]:
+    """Make all controllers."""
+    return [
+        ServiceAccounts(shared),
+        Deployments(shared),
+        ReplicaSets(shared),
+        StatefulSets(shared),
+        DaemonSets(shared),
+        Jobs(shared),
+        CronJobs(shared),
+        DisruptionBudgets(shared),
+        PodGroupProtection(shared),
+        EphemeralVolumes(shared),
+        VolumeBinding(shared),
+        VolumeProtection(shared),
+        DeviceClaims(shared),
+        EventExpiry(shared),
+        QuotaUsage(shared),
+        NodeLifecycle(shared),
+        TaintEviction(shared),
+        PodGarbage(shared),
+        Namespaces(shared),
+        GarbageCollector(shared),
+    ]
+
 
 _log = structlog.get_logger(__name__)
 
@@ -34,8 +73,8 @@ _BACKOFF_MAX_S = 30.0
 class Manager:
     """Runs the controllers. Make one when the store is loaded and before anything is written."""
 
-    def __init__(self, api: Api, clock: Callable[[], float], *, ca_pem: str = "") -> None:
-        """Watch the store. ``clock`` gives seconds for delays; ``ca_pem`` is for all namespaces."""
+    def __init__(self, api: Api, clock: Callable[[], float]) -> None:
+        """Watch the store. ``clock`` gives seconds for delays."""
         self._clock = clock
         self._queue: WorkQueue[Item] = WorkQueue(clock)
         self._running: deque[tuple[Item, Iterator[None]]] = deque()
@@ -46,7 +85,7 @@ class Manager:
         self._queue.on_add = self._woken.set
         self.pods = PodTable()
         shared = Shared(api=api, pods=self.pods, recorder=Recorder(api), queue=self._queue)
-        self.controllers = every_controller(shared, ca_pem)
+        self.controllers = every_controller(shared)
         self._watch(api)
 
     def _watch(self, api: Api) -> None:

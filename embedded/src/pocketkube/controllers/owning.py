@@ -1,18 +1,18 @@
-"""What all controllers of pods share: making, deleting, adopting and releasing pods."""
+"""What all controllers of pods share: making, counting and deleting those that they own.
+
+No pod is adopted, and none is let go when its labels change.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import ClassVar
 
 from pocketkube.api.writing import Deleting
-from pocketkube.controllers.base import SETTLE_S, Controller, Key, Shared
+from pocketkube.controllers.base import SETTLE_S, Controller, Shared
 from pocketkube.controllers.pod_table import PodFacts
-from pocketkube.controllers.templates import owner_reference
 from pocketkube.errors import ApiError
-from pocketkube.matching.selectors import LabelSelector, selector_of
-from pocketkube.objects import Object, drop_owners, key_of, parsed_time_s
+from pocketkube.objects import Object, key_of, parsed_time_s
 from pocketkube.store.store import Event
 
 
@@ -25,50 +25,19 @@ class PodOwner(Controller):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._selectors: dict[str, dict[str, LabelSelector]] = {}  # by namespace and name
-        self._to_claim: set[Key] = set()  # may adopt or release pods
         self._pods_resource = self.api.registry.named("v1", "pods")
-
-    # Noting
 
     def on_event(self, event: Event) -> None:
         """Follow an object of its own kind."""
-        if event.bucket != self.bucket:
-            return
-        key = (event.entry.namespace, event.entry.name)
-        if event.type == "DELETED":
-            self._selectors.get(key[0], {}).pop(key[1], None)
-            self._to_claim.discard(key)
-        elif event.type == "ADDED" or key[1] not in self._selectors.get(key[0], {}):
-            self._selectors.setdefault(key[0], {})[key[1]] = self.selector(event.object)
-            self._to_claim.add(key)
-        self.enqueue(key)
+        if event.bucket == self.bucket:
+            self.enqueue((event.entry.namespace, event.entry.name))
 
     def on_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         """Enqueue the owners of a pod, before and after, when something that counts changed."""
-        pod = after or before
-        assert pod is not None, "an event is about something"
-        if before is not None and before.owner_kind == self.kind:
-            same_owner = after is not None and after.owner_uid == before.owner_uid
-            if not same_owner:
-                self.enqueue(before.owner_key, SETTLE_S)
-        if after is None:
-            return
-        relabelled = before is not None and before.labels != after.labels
-        if after.owner_kind == self.kind:
-            if relabelled:
-                self._to_claim.add(after.owner_key)
-            if before is None or relabelled or _counts_otherwise(before, after):
-                self.enqueue(after.owner_key, SETTLE_S)
-        elif not after.owner_uid and (before is None or relabelled or before.owner_uid):
-            for name, selector in self._selectors.get(after.namespace, {}).items():
-                if selector.matches(after.labels):
-                    self._to_claim.add((after.namespace, name))
-                    self.enqueue((after.namespace, name))
-
-    def selector(self, obj: Object) -> LabelSelector:
-        """Return which pods an object of this kind is for."""
-        return selector_of(obj["spec"].get("selector"))
+        changed = before is None or after is None or _counts_otherwise(before, after)
+        for pod in (before, after):
+            if changed and pod is not None and pod.owner_kind == self.kind:
+                self.enqueue(pod.owner_key, SETTLE_S)
 
     def unchanged(self, obj: Object) -> bool:
         """Tell whether the stored object is still the version that was read."""
@@ -91,35 +60,6 @@ class PodOwner(Controller):
         """Return the newest version of an object; None when it is gone, or another has its name."""
         newest = self.api.find(self.bucket, *key_of(obj))
         return newest if newest and newest["metadata"]["uid"] == obj["metadata"]["uid"] else None
-
-    # Doing
-
-    def claim(self, obj: Object) -> Iterator[None]:
-        """Adopt pods that match and have no controller; release those that match no longer."""
-        key = key_of(obj)
-        if key not in self._to_claim or "deletionTimestamp" in obj["metadata"]:
-            return
-        self._to_claim.discard(key)
-        selector = self._selectors[key[0]][key[1]]
-        reference = owner_reference(obj)
-        for pod in list(self.pods.owned(reference["uid"]).pods.values()):
-            if not selector.matches(pod.labels):
-                self._set_owner(pod, reference["uid"], None)
-                yield
-        for pod in list(self.pods.uncontrolled.get(key[0], {}).values()):
-            if pod.active and selector.matches(pod.labels):
-                self._set_owner(pod, reference["uid"], reference)
-                yield
-
-    def _set_owner(self, pod: PodFacts, uid: str, reference: Object | None) -> None:
-        def change(found: Object) -> None:
-            if found["metadata"]["uid"] != pod.uid:
-                return
-            drop_owners(found, {uid})
-            if reference is not None:
-                found["metadata"].setdefault("ownerReferences", []).append(reference)
-
-        self.api.amend("pods", pod.namespace, pod.name, change)
 
     def create_pod(self, owner: Object, pod: Object) -> Object:
         """Create a pod, and say so in an Event. Raises ApiError."""
@@ -163,23 +103,11 @@ def _counts_otherwise(before: PodFacts, after: PodFacts) -> bool:
 def deletion_order(pods: list[PodFacts]) -> list[PodFacts]:
     """Return pods in the order in which a smaller number of replicas takes them away.
 
-    First those without a node, then pending, not ready, cheap ones, ones with many neighbours of
-    their kind on the node, ones ready for a short time, often restarted, young. Source:
+    First those without a node, then pending, not ready, cheap, and young ones. Source:
     ``pkg/controller/controller_utils.go`` ActivePodsWithRanks of Kubernetes 1.36.
     """
-    neighbours: dict[str, int] = {}
-    for pod in pods:
-        neighbours[pod.node] = neighbours.get(pod.node, 0) + 1
-    phases = {"Pending": 0, "Unknown": 1, "Running": 2}
-    ranked = sorted(pods, key=lambda pod: pod.created, reverse=True)
-    ranked.sort(key=lambda pod: (pod.ready_since if pod.ready else "", pod.restarts), reverse=True)
-    ranked.sort(
-        key=lambda pod: (
-            bool(pod.node),
-            phases.get(pod.phase, 2),
-            pod.ready,
-            pod.deletion_cost,
-            -neighbours[pod.node],
-        )
+    youngest_first = sorted(pods, key=lambda pod: pod.created, reverse=True)
+    return sorted(
+        youngest_first,
+        key=lambda pod: (bool(pod.node), pod.phase != "Pending", pod.ready, pod.deletion_cost),
     )
-    return ranked

@@ -49,11 +49,6 @@ class PodFacts(NamedTuple):
         return not self.terminating and self.phase not in _FINISHED
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Return namespace and name."""
-        return self.namespace, self.name
-
-    @property
     def owner_key(self) -> tuple[str, str]:
         """Return namespace and name of its controller."""
         return self.namespace, self.owner_name
@@ -134,15 +129,10 @@ class PodTable:
 
     def __init__(self) -> None:
         self.by_node: dict[str, dict[str, PodFacts]] = {}  #: pods of a node, by UID
-        self.uncontrolled: dict[str, dict[str, PodFacts]] = {}  #: by namespace and name
         self.of_gang: dict[tuple[str, str], dict[str, PodFacts]] = {}  #: by PodGroup, then UID
-        self.finished: dict[tuple[str, str], PodFacts] = {}  #: oldest first
         self.listeners: list[Listener] = []
         self._pods: dict[tuple[str, str], PodFacts] = {}
         self._owned: dict[str, Owned] = {}
-
-    def __len__(self) -> int:
-        return len(self._pods)
 
     def get(self, namespace: str, name: str) -> PodFacts | None:
         """Return the facts of a pod; None when there is none."""
@@ -177,14 +167,10 @@ class PodTable:
                 owned = self._owned[pod.owner_uid] = Owned()
             owned.pods[pod.name] = pod
             owned.count(pod, 1)
-        else:
-            self.uncontrolled.setdefault(pod.namespace, {})[pod.name] = pod
         if pod.node:
             self.by_node.setdefault(pod.node, {})[pod.uid] = pod
         if pod.gang:
             self.of_gang.setdefault((pod.namespace, pod.gang), {})[pod.uid] = pod
-        if pod.phase in _FINISHED:
-            self.finished[key] = pod
 
     def _forget(self, key: tuple[str, str], pod: PodFacts) -> None:
         del self._pods[key]
@@ -194,14 +180,10 @@ class PodTable:
             del owned.pods[pod.name]
             if not owned.pods:
                 del self._owned[pod.owner_uid]
-        else:
-            _drop(self.uncontrolled, pod.namespace, pod.name)
         if pod.node:
             _drop(self.by_node, pod.node, pod.uid)
         if pod.gang:
             _drop(self.of_gang, (pod.namespace, pod.gang), pod.uid)
-        if pod.phase in _FINISHED:
-            self.finished.pop(key, None)
 
 
 def _drop(table: dict[Any, dict[str, PodFacts]], first: Any, second: str) -> None:

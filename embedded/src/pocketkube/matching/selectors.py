@@ -1,4 +1,4 @@
-"""Selectors: what a list, a watch or a controller wants of all the objects.
+"""Selectors: what a list, a watch or a controller wants of all objects, and a pod of a node.
 
 In: query strings, and LabelSelector objects. Out: predicates over labels. Source of the syntax:
 k8s.io/apimachinery ``pkg/labels`` of 1.36, and answers of a real API server.
@@ -15,6 +15,59 @@ from typing import Any, Literal
 from pocketkube.causes import shown
 from pocketkube.errors import ApiError, bad_request
 from pocketkube.names import label_key, label_value
+
+Taint = Mapping[str, Any]
+Toleration = Mapping[str, Any]
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Tell whether a toleration is for a taint: an empty effect or key is for any."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    same = toleration.get("value", "") == taint.get("value", "")
+    return toleration.get("operator", "Equal") == "Equal" and bool(same)
+
+
+def untolerated(
+    taints: Iterable[Taint], tolerations: Iterable[Toleration], effects: tuple[str, ...]
+) -> bool:
+    """Tell whether some taint with one of the effects is not tolerated."""
+    known = list(tolerations)
+    return any(
+        taint.get("effect") in effects and not any(tolerates(t, taint) for t in known)
+        for taint in taints
+    )
+
+
+def fits(pod_spec: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether the pod's nodeName, nodeSelector and required affinity allow the node."""
+    wanted = pod_spec.get("nodeName")
+    if wanted and wanted != node_name:
+        return False
+    selector = pod_spec.get("nodeSelector") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    affinity = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    terms = required.get("nodeSelectorTerms") or []
+    return any(_matches_term(term, node_name, labels) for term in terms)
+
+
+def _matches_term(term: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False  # an empty term matches nothing
+    own = {"metadata.name": node_name}
+    return all(requirement_of(one).matches(labels) for one in expressions) and all(
+        requirement_of(one).matches(own) for one in fields
+    )
+
 
 Operator = Literal["=", "!=", "in", "notin", "exists", "!", "gt", "lt"]
 
@@ -87,11 +140,6 @@ class LabelSelector:
                 return False
         return all(requirement.matches(labels) for requirement in self._others)
 
-    @property
-    def empty(self) -> bool:
-        """Tell whether it selects everything."""
-        return not self.requirements
-
 
 EVERYTHING = LabelSelector()
 NOTHING = LabelSelector([Requirement("nothing", "in")])
@@ -137,8 +185,7 @@ def _requirement(match: re.Match[str]) -> Requirement:
     key = match["absent"] or match["key"]
     faults = label_key(key)
     if faults:
-        # The real server has no path here, and prints Go's nil.
-        raise _unreadable(f"<nil>: {_bad(key, '; '.join(faults))}")
+        raise _unreadable(f"{shown(key)}: {'; '.join(faults)}")
     if match["absent"]:
         return Requirement(key, "!")
     word = match["set"] or match["sign"]
@@ -151,21 +198,11 @@ def _requirement(match: re.Match[str]) -> Requirement:
 
 
 def _check_values(key: str, operator: Operator, values: list[str]) -> None:
-    faults = []
     if operator in ("gt", "lt") and _int64(values[0]) is None:
-        why = "for 'Gt', 'Lt' operators, the value must be an integer"
-        faults.append(f"values[0]: {_bad(values[0], why)}")
-    for i, value in enumerate(values):
-        wrong = label_value(value)
-        if wrong:
-            faults.append(f"values[{i}][{key}]: {_bad(value, '; '.join(wrong))}")
-    if faults:
-        text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-        raise _unreadable(text)
-
-
-def _bad(value: str, why: str) -> str:
-    return f"Invalid value: {shown(value)}: {why}"
+        raise _unreadable(f"{key}: {shown(values[0])} is not an integer")
+    for value in values:
+        if label_value(value):
+            raise _unreadable(f"{key}: {shown(value)}: {'; '.join(label_value(value))}")
 
 
 def _unreadable(why: str) -> ApiError:

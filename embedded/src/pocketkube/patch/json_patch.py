@@ -1,8 +1,6 @@
-"""JSON patches, RFC 6902, with what the real server's library takes beyond the standard.
+"""JSON patches (RFC 6902, by ``jsonpatch``) and JSON merge patches (RFC 7386).
 
-``jsonpatch`` does the operations. Before each, the operation is put in the form of the standard:
-upstream (evanphx/json-patch v4) lets ``replace`` create a field, a missing ``value`` mean null,
-negative indices count from the end, and overlooks what a path has before its first slash.
+As upstream, ``replace`` may create a field.
 """
 
 from __future__ import annotations
@@ -13,16 +11,9 @@ import jsonpatch
 import jsonpointer
 
 from pocketkube.errors import ApiError, bad_request
-from pocketkube.objects import Object, json_type
-from pocketkube.patch.values import Json, same
+from pocketkube.objects import Json, Object, json_type
 
-MAX_OPERATIONS = 10_000
-
-_VERBS = ("add", "remove", "replace", "move", "test", "copy")
-
-
-class _FailedError(Exception):
-    """An operation cannot be done."""
+_OPERATIONS_MAX = 10_000
 
 
 def apply_json_patch(live: Object, operations: Json) -> Object:
@@ -34,9 +25,11 @@ def apply_json_patch(live: Object, operations: Json) -> Object:
     _check(operations)
     document: Json = copy.deepcopy(live)
     try:
-        for operation in operations or []:
-            document = _done(document, operation)
-    except (_FailedError, jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+        for operation in copy.deepcopy(operations):
+            if operation.get("op") == "replace" and _is_new_field(document, operation):
+                operation["op"] = "add"
+            document = jsonpatch.JsonPatch([operation]).apply(document, in_place=True)
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
         message = "the server rejected our request due to an error in our request"
         raise ApiError(422, "Invalid", message) from error
     if not isinstance(document, dict):
@@ -46,128 +39,55 @@ def apply_json_patch(live: Object, operations: Json) -> Object:
 
 def _check(operations: Json) -> None:
     cannot = "error decoding patch: json: cannot unmarshal {} into Go {}"
-    if operations is None:
-        return
     if not isinstance(operations, list):
         where = "value of type []handlers.jsonPatchOp"
         raise bad_request(cannot.format(json_type(operations), where))
     for operation in operations:
-        if operation is not None and not isinstance(operation, dict):
+        if not isinstance(operation, dict):
             where = "value of type handlers.jsonPatchOp"
             raise bad_request(cannot.format(json_type(operation), where))
-        for name in ("op", "path", "from"):
-            value = (operation or {}).get(name)
-            if value is not None and not isinstance(value, str):
-                where = f"struct field jsonPatchOp.{name} of type string"
-                raise bad_request(cannot.format(json_type(value), where))
-    if len(operations) > MAX_OPERATIONS:
-        allowed = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}"
+    if len(operations) > _OPERATIONS_MAX:
+        allowed = f"The allowed maximum operations in a JSON patch is {_OPERATIONS_MAX}"
         message = f"Request entity too large: {allowed}, got {len(operations)}"
         raise ApiError(413, "RequestEntityTooLarge", message)
 
 
-def _done(document: Json, operation: Object | None) -> Json:
-    given = operation or {}
-    verb, path = given.get("op"), given.get("path")
-    if verb not in _VERBS or path is None:
-        raise _FailedError("no such operation, or no path")
-    value = given.get("value")
-    if path == "":
-        return _done_to_all(document, verb, value)
-    standard: Object = {"op": verb, "value": value}
-    if verb in ("move", "copy"):
-        source = _place(document, given.get("from") or "")
-        standard["from"] = source.pointer
-        if verb == "copy" and not source.exists:
-            standard = {"op": "add", "value": None}
-        elif verb == "move":
-            return _moved(document, source, path)
-    place = _place(document, path, adding=verb in ("add", "copy"))
-    if verb == "test":
-        if not same(place.value, value):
-            raise _FailedError("the test fails")
-        return document
-    if verb == "replace" and not place.exists:
-        standard["op"] = "add"
-    return _standard(document, {**standard, "path": place.pointer})
+def _is_new_field(document: Json, operation: Object) -> bool:
+    """Tell whether the path's last part names a field that its object does not have."""
+    holder, name = jsonpointer.JsonPointer(operation.get("path") or "").to_last(document)
+    return isinstance(holder, dict) and name is not None and name not in holder
 
 
-def _done_to_all(document: Json, verb: str, value: Json) -> Json:
-    """Do what may be done to the whole document: replace and test."""
-    if verb == "replace" and isinstance(value, dict | list):
-        return copy.deepcopy(value)
-    if verb == "test" and same(document, value):
-        return document
-    raise _FailedError("not to the whole document")
+def apply_merge_patch(live: Object, patch: Json) -> Object:
+    """Return ``live`` with ``patch`` merged in; neither is changed.
+
+    Raises ApiError (400) for a patch that is no object, with the real server's text.
+    """
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        where = "Go value of type map[string]interface {}"
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_type(patch)} into {where}"
+        )
+    return copy.deepcopy(_merged(live, patch))
 
 
-def _moved(document: Json, source: _Place, path: str) -> Json:
-    """Remove, then add: upstream finds the destination after the removal."""
-    if not source.exists:
-        raise _FailedError("nothing to move")
-    document = _standard(document, {"op": "remove", "path": source.pointer})
-    place = _place(document, path, adding=True)
-    return _standard(document, {"op": "add", "path": place.pointer, "value": source.value})
+def _merged(live: Object, patch: Object) -> Object:
+    merged = {key: value for key, value in live.items() if key not in patch}
+    for key, value in patch.items():
+        below = live.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            merged[key] = _merged(below, value)
+        elif value is not None:
+            merged[key] = _without_nulls(value)
+    return merged
 
 
-def _standard(document: Json, operation: Object) -> Json:
-    return jsonpatch.JsonPatch([operation]).apply(document, in_place=True)
-
-
-class _Place:
-    """Where a path leads: the standard's pointer to it, and what is there."""
-
-    def __init__(self, parts: list[str], value: Json, exists: bool) -> None:
-        self.pointer: str = jsonpointer.JsonPointer.from_parts(parts).path
-        self.value = value
-        self.exists = exists
-
-
-def _place(document: Json, path: str, adding: bool = False) -> _Place:
-    """Find a path's place. Raises _FailedError when what should hold it is missing."""
-    if "/" not in path:
-        raise _FailedError("no path")
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-    holder, found = document, []
-    for part in parts[:-1]:
-        found.append(_key(holder, part))
-        holder = _inside(holder, found[-1])
-    last = parts[-1]
-    if isinstance(holder, list):
-        if adding and last == "-":
-            return _Place([*found, last], None, False)
-        last = _key(holder, last, room=len(holder) + 1 if adding else len(holder))
-        index = int(last)
-        there = index < len(holder)
-        return _Place([*found, last], holder[index] if there else None, there)
-    if not isinstance(holder, dict):
-        raise _FailedError("nothing holds it")
-    return _Place([*found, last], holder.get(last), last in holder)
-
-
-def _key(holder: Json, part: str, room: int | None = None) -> str:
-    """Return the key of an object, or a list's index from 0."""
-    if not isinstance(holder, list):
-        return part
-    size = len(holder) if room is None else room
-    try:
-        index = int(part)
-    except ValueError as error:
-        raise _FailedError("no index") from error
-    index += size if index < 0 else 0
-    if not 0 <= index < size:
-        raise _FailedError("no such index")
-    return str(index)
-
-
-def _inside(holder: Json, key: str) -> Json:
-    value = holder[int(key)] if isinstance(holder, list) else _fields(holder).get(key)
-    if value is None:
-        raise _FailedError("nothing there")
+def _without_nulls(value: Json) -> Json:
+    """Drop null fields of what is new, at any depth; as upstream, also inside lists."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
     return value
-
-
-def _fields(holder: Json) -> Object:
-    if not isinstance(holder, dict):
-        raise _FailedError("no object")
-    return holder

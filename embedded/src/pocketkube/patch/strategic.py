@@ -1,95 +1,81 @@
 """Strategic merge patches: merge patches that know the keys of lists, by directives in the patch.
 
 ``$patch: replace`` or ``delete`` in an object; ``$deleteFromPrimitiveList/<field>``,
-``$setElementOrder/<field>`` and ``$retainKeys`` beside fields; null deletes. Source of the rules
-and of the errors: k8s.io/apimachinery ``pkg/util/strategicpatch`` of 1.36. What is no plain bad
-request there is answered by the real server as 500, and so it is here. Whether the items of a patch
-stand in the order that it wants is not checked.
+``$setElementOrder/<field>`` and ``$retainKeys`` beside fields; null deletes. Source of the rules:
+k8s.io/apimachinery ``pkg/util/strategicpatch`` of 1.36. What is no plain bad request there is
+answered by the real server as 500, and so it is here.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from functools import cmp_to_key
 
 from pocketkube.errors import ApiError, bad_request
-from pocketkube.objects import Object, json_type
-from pocketkube.patch.ordering import in_order, partition
-from pocketkube.patch.values import Json, same
+from pocketkube.objects import Json, Object, json_type, same
 from pocketkube.schema.shape import Shape, Type
 
-DIRECTIVE = "$patch"
-RETAIN_KEYS = "$retainKeys"
-DELETE_FROM = "$deleteFromPrimitiveList"
-ORDER_OF = "$setElementOrder"
-
-BAD_DELETE = "invalid patch format of primitive list"
-BAD_RETAIN = "invalid patch format of retainKeys"
-BAD_ORDER = "invalid patch format of setElementOrder list"
-
-Objects = dict[str, Json]
+_DIRECTIVE = "$patch"
+_RETAIN_KEYS = "$retainKeys"
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_ORDER_OF = "$setElementOrder/"
 
 
 def strategic_merge(live: Object, patch: Json, shape: Shape) -> Object:
     """Return ``live`` with ``patch`` merged in, lists by their merge keys; neither is changed.
 
-    Raises ApiError: 400 for a patch that is no object and for malformed directives, 422 for lists
-    of lists, 500 for items without merge key and what else the real server answers so.
+    Raises ApiError: 400 for a patch that is no object, 500 for items without merge key and for
+    directives that nobody knows.
     """
-    if patch is not None and not isinstance(patch, dict):
+    if not isinstance(patch, dict):
         where = "Go value of type map[string]interface {}"
         raise bad_request(f"json: cannot unmarshal {json_type(patch)} into {where}")
-    return _merged(copy.deepcopy(live), copy.deepcopy(patch or {}), shape)
+    return _merged(copy.deepcopy(live), copy.deepcopy(patch), shape)
 
 
-def _merged(live: Objects, patch: Objects, shape: Shape | None) -> Objects:
+def _merged(live: Object, patch: Object, shape: Shape | None) -> Object:
     """Merge into ``live``, which is changed, as is ``patch``."""
-    if DIRECTIVE in patch:
-        return _by_directive(patch)
-    _retain_keys(live, patch)
-    for key in [key for key in patch if key.startswith(ORDER_OF)]:
-        _merge_ordered(live, patch, key, shape)
-    for key, value in patch.items():
-        name, deletes = key, key.startswith(DELETE_FROM)
-        if deletes:
-            name = _named_by(key, DELETE_FROM, BAD_DELETE)
-        if value is None:
-            live.pop(name, None)
-        elif type(live.get(name)) is type(value):
-            _merge_field(live, name, value, shape, deletes)
-        elif not deletes:
-            _set_new(live, name, value)
-    return live
-
-
-def _by_directive(patch: Objects) -> Objects:
-    directive = patch[DIRECTIVE]
-    if directive == "replace":
-        return {key: value for key, value in patch.items() if key != DIRECTIVE}
+    directive = patch.pop(_DIRECTIVE, None)
     if directive == "delete":
         return {}
-    raise _unknown_directive(directive)
-
-
-def _set_new(live: Objects, name: str, value: Json) -> None:
-    """Take a value as it is, without its nulls and without what carries a directive."""
-    _drop_nulls(value)
-    kept, keep = _without_directives(value)
-    if keep:
-        live[name] = kept
-    else:
-        live.pop(name, None)
-
-
-def _merge_field(live: Objects, name: str, value: Json, shape: Shape | None, deletes: bool) -> None:
-    if isinstance(value, dict):
-        field = _field(shape, name)
-        replaces = field is not None and "replace" in field.patch_strategies
-        live[name] = value if replaces else _merged(live[name], value, field)
-    elif isinstance(value, list):
-        field = _field(shape, name)
-        live[name] = _merged_list(live[name], value, field, deletes)
-    else:
-        live[name] = value
+    if directive == "replace":
+        return patch
+    if directive not in (None, "merge"):
+        raise _error(f"unknown patch type: {directive}")
+    retained = patch.pop(_RETAIN_KEYS, None)
+    if retained is not None:
+        if not isinstance(retained, list):
+            raise bad_request("invalid patch format of retainKeys")
+        for name in [name for name in live if name not in retained]:
+            del live[name]
+    for key, value in patch.items():
+        name = key.removeprefix(_DELETE_FROM)
+        if key.startswith(_ORDER_OF):
+            continue
+        if key != name:
+            live[name] = [item for item in live.get(name) or () if not _is_in(item, value, "")]
+        elif value is None:
+            live.pop(name, None)
+        elif isinstance(value, dict) and isinstance(live.get(name), dict):
+            field = _field(shape, name)
+            replaces = field is not None and "replace" in field.patch_strategies
+            live[name] = value if replaces else _merged(live[name], value, field)
+        elif isinstance(value, list) and isinstance(live.get(name), list):
+            live[name] = _merged_list(live[name], value, _field(shape, name))
+        else:
+            live[name] = _without_directives(value)
+            if live[name] is None:
+                del live[name]
+    for key, order in patch.items():
+        name = key.removeprefix(_ORDER_OF)
+        if key != name and isinstance(live.get(name), list):
+            if not isinstance(order, list):
+                raise bad_request("invalid patch format of setElementOrder list")
+            field = _field(shape, name)
+            merge_key = field.patch_merge_key if field else ""
+            live[name] = _in_order(live[name], order, live[name], merge_key)
+    return live
 
 
 def _field(shape: Shape | None, name: str) -> Shape | None:
@@ -106,171 +92,80 @@ def _field(shape: Shape | None, name: str) -> Shape | None:
     raise _error(f'unable to find api field in struct {what} for the json field "{name}"')
 
 
-def _merged_list(live: list[Json], patch: list[Json], shape: Shape | None, deletes: bool) -> Json:
-    merges = shape is not None and "merge" in shape.patch_strategies
-    if not merges and not deletes:
+def _merged_list(live: list[Json], patch: list[Json], shape: Shape | None) -> list[Json]:
+    if shape is None or "merge" not in shape.patch_strategies:
         return patch
-    if not live and not patch:
-        return live
-    kind = _item_type(live, patch)
-    key = shape.patch_merge_key if shape else ""
-    if kind is not dict:
-        if deletes:
-            return [item for item in live if not any(same(item, gone) for gone in patch)]
-        both = _without_repeats([*live, *patch])
-        return in_order(*partition(both, patch, ""), patch, live, "")
-    if not key:
-        name = "slice" if shape is None or shape.item is None else "struct"
-        raise _error(f"cannot merge lists without merge key for {name}")
-    live, patch = _by_item_directives(live, patch, key)
-    both = _merged_items(list(live), patch, key, shape.item if shape else None)
-    return in_order(*_partition(both, patch, key), patch, live, key)
-
-
-def _merged_items(
-    merged: list[Json], patch: list[Json], key: str, shape: Shape | None
-) -> list[Json]:
-    for item in patch:
-        wanted = _key_of(item, key)
-        for index, there in enumerate(merged):
-            if key in there and same(there[key], wanted):
-                merged[index] = _merged(there, item, shape)
-                break
-        else:
-            merged.append(item)
-    return merged
-
-
-def _by_item_directives(
-    live: list[Json], patch: list[Json], key: str
-) -> tuple[list[Json], list[Json]]:
-    """Do what items of the patch order: delete one, or replace the list; return what is left."""
-    kept, replaces = [], False
-    for item in patch:
-        directive = item.get(DIRECTIVE)
-        if DIRECTIVE not in item:
+    key = shape.patch_merge_key
+    directives = [item.get(_DIRECTIVE) if isinstance(item, dict) else None for item in patch]
+    merged: list[Json] = [] if "replace" in directives else list(live)
+    kept: list[Json] = []
+    for item, directive in zip(patch, directives, strict=True):
+        if directive == "delete":
+            merged = [there for there in merged if not _is_in(there, [item], key)]
+        elif directive is None:
             kept.append(item)
-        elif directive == "delete":
-            gone = _key_of(item, key)
-            live = [there for there in live if key not in there or not same(there[key], gone)]
-        elif directive == "replace":
-            replaces = True
-        elif directive == "merge":
-            raise _error("merging lists cannot yet be specified in the patch")
-        else:
-            raise _unknown_directive(directive)
-    return (kept, []) if replaces else (live, kept)
+            place = _place(merged, item, key)
+            if place < 0:
+                merged.append(_without_directives(item))
+            elif key:
+                merged[place] = _merged(merged[place], item, shape.item)
+        elif directive != "replace":
+            raise _error(f"unknown patch type: {directive}")
+    return _in_order(merged, kept, live, key)
 
 
-def _retain_keys(live: Objects, patch: Objects) -> None:
-    """Drop the fields of ``live`` that ``$retainKeys`` does not list, as of a union of types."""
-    if RETAIN_KEYS not in patch:
-        return
-    retained = patch.pop(RETAIN_KEYS)
-    if not isinstance(retained, list):
-        raise bad_request(BAD_RETAIN)
-    for key, value in patch.items():
-        directive = key.startswith((DELETE_FROM, ORDER_OF))
-        if value is not None and not directive and key not in retained:
-            raise bad_request(BAD_RETAIN)
-    for key in [key for key in live if key not in retained]:
-        del live[key]
+def _in_order(
+    items: Sequence[Json], order: Sequence[Json], live: Sequence[Json], key: str
+) -> list[Json]:
+    """Return the items that ``order`` names in that order, the others where they were.
+
+    Each of the others comes before the first of those that was behind it in ``live``; so an item
+    that is new goes to the front.
+    """
+    named = sorted(
+        (item for item in items if _is_in(item, order, key)),
+        key=cmp_to_key(lambda one, other: _place(order, one, key) - _place(order, other, key)),
+    )
+    others = [item for item in items if not _is_in(item, order, key)]
+    out: list[Json] = []
+    while others and named:
+        before, after = _place(live, others[0], key), _place(live, named[0], key)
+        out.append((others if 0 <= before < after else named).pop(0))
+    return out + others + named
 
 
-def _merge_ordered(live: Objects, patch: Objects, key: str, shape: Shape | None) -> None:
-    """Merge the list that ``$setElementOrder`` is about, and bring it in that order."""
-    wanted = patch.pop(key)
-    name = _named_by(key, ORDER_OF, BAD_ORDER)
-    there, new = live.get(name, []), patch.get(name, [])
-    if not all(isinstance(one, list) for one in (wanted, there, new)):
-        raise _error(f"{key} and {name} have to be lists")
-    field = _field(shape, name)
-    merge_key = field.patch_merge_key if field else ""
-    if name not in live and name not in patch:
-        return
-    if name not in patch:
-        merged = there
-    elif name not in live:
-        merged, _ = _without_directives(new)
-    else:
-        merged = _merged_list(there, new, field, False)
-    _item_type(there, new)
-    if merge_key:
-        for item in wanted:
-            _key_of(item, merge_key)
-    live[name] = in_order(*_partition(merged, wanted, merge_key), wanted, there, merge_key)
-    patch.pop(name, None)
+def _is_in(item: Json, items: Sequence[Json], key: str) -> bool:
+    return _place(items, item, key) >= 0
 
 
-def _partition(items: list[Json], chosen: list[Json], key: str) -> tuple[list[Json], list[Json]]:
-    if key:
-        for item in items:
-            _key_of(item, key)
-    return partition(items, chosen, key)
+def _place(items: Sequence[Json], item: Json, key: str) -> int:
+    """Return where an item is, by its key or, without one, its value; -1 when it is not there."""
+    wanted = _known_by(item, key)
+    return next((i for i, other in enumerate(items) if same(_known_by(other, key), wanted)), -1)
 
 
-def _item_type(*lists: list[Json]) -> type:
-    """Return the one type of all items. Raises ApiError when there is none, or more than one."""
-    kinds = {type(item) for items in lists for item in items}
-    if not kinds:
-        raise _error("no elements in any of the given slices")
-    if len(kinds) > 1:
-        raise _error("list element types are not identical")
-    kind = kinds.pop()
-    if kind is list:
-        message = "the server rejected our request due to an error in our request"
-        raise ApiError(422, "Invalid", message)
-    return kind
-
-
-def _key_of(item: Json, key: str) -> Json:
-    if not isinstance(item, dict):
-        raise _error(f"an item of a list with the merge key {key} is no object")
-    if key not in item:
+def _known_by(item: Json, key: str) -> Json:
+    if not key:
+        return item
+    if not isinstance(item, dict) or key not in item:
         raise _error(f"an item of a list does not contain declared merge key: {key}")
     return item[key]
 
 
-def _named_by(key: str, prefix: str, problem: str) -> str:
-    """Return the field that a directive names: ``$setElementOrder/containers``."""
-    start, slash, name = key.partition("/")
-    if start != prefix or not slash:
-        raise bad_request(problem)
-    return name
-
-
-def _drop_nulls(value: Json) -> None:
-    if isinstance(value, dict):
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-    inside = value.values() if isinstance(value, dict) else value
-    for inner in inside if isinstance(value, dict | list) else ():
-        _drop_nulls(inner)
-
-
-def _without_directives(value: Json) -> tuple[Json, bool]:
-    """Return a new value less what carries ``$patch``, and whether anything is left of it."""
+def _without_directives(value: Json) -> Json:
+    """Return what is new, without nulls, and without what carries a directive."""
     if isinstance(value, list):
-        items = [_without_directives(item) for item in value]
-        return [item for item, keep in items if keep], True
+        return [_without_directives(item) for item in value if not _is_directive(item)]
     if not isinstance(value, dict):
-        return value, True
-    if DIRECTIVE in value:
-        return None, False
-    fields = {key: _without_directives(inner) for key, inner in value.items()}
-    return {key: inner for key, (inner, keep) in fields.items() if keep}, True
+        return value
+    if _is_directive(value):
+        return None
+    inner = {key: _without_directives(item) for key, item in value.items() if key[:1] != "$"}
+    return {key: item for key, item in inner.items() if item is not None}
 
 
-def _without_repeats(items: list[Json]) -> list[Json]:
-    kept: list[Json] = []
-    for item in items:
-        if not any(same(item, other) for other in kept):
-            kept.append(item)
-    return kept
-
-
-def _unknown_directive(directive: Json) -> ApiError:
-    return _error(f"unknown patch type: {directive}")
+def _is_directive(value: Json) -> bool:
+    return isinstance(value, dict) and _DIRECTIVE in value
 
 
 def _error(message: str) -> ApiError:

@@ -47,8 +47,6 @@ def metadata_causes(obj: Object, resource: Resource, name_is: str) -> list[Cause
         causes += label_causes(labels, "metadata.labels")
     if annotations:
         causes += annotation_causes(annotations, "metadata.annotations")
-    if metadata.get("ownerReferences"):
-        causes += _owner_causes(metadata["ownerReferences"])
     if metadata.get("finalizers"):
         causes += _finalizer_causes(metadata["finalizers"])
     return causes
@@ -78,31 +76,6 @@ def annotation_causes(annotations: Mapping[str, str], field: str) -> list[Cause]
     return causes
 
 
-def _owner_causes(owners: list[dict[str, Any]]) -> list[Cause]:
-    field, causes, controller = "metadata.ownerReferences", list[Cause](), ""
-    for owner in owners:
-        api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
-        name = owner.get("name", "")
-        if not api_version.rpartition("/")[2]:
-            causes.append(invalid(f"{field}.apiVersion", api_version, "version must not be empty"))
-        for key in ("kind", "name", "uid"):
-            if not owner.get(key):
-                causes.append(invalid(f"{field}.{key}", "", "must not be empty"))
-        if (api_version, kind) == ("v1", "Event"):
-            why = "/v1, Kind=Event is disallowed from being an owner"
-            causes.append(invalid(field, owner, why))
-        if owner.get("controller"):
-            if controller:
-                why = (
-                    "Only one reference can have Controller set to true. "
-                    f'Found "true" in references for {controller} and {kind}/{name}'
-                )
-                causes.append(invalid(field, owners, why))
-            else:
-                controller = f"{kind}/{name}"
-    return causes
-
-
 def _finalizer_causes(finalizers: list[str]) -> list[Cause]:
     field = "metadata.finalizers"
     causes = [cause for one in finalizers for cause in invalid_text(field, one, label_key)]
@@ -122,10 +95,15 @@ _FIXED = (
 )
 
 
-def metadata_update_causes(obj: Object, old: Object) -> list[Cause]:
-    """Refuse changes of what identifies an object, and new finalizers while it is being deleted."""
+def metadata_update_causes(
+    obj: Object, old: Object, resource: Resource, name_is: str
+) -> list[Cause]:
+    """Check the metadata of a changed object.
+
+    What identifies it may not change; while it is being deleted, no finalizers may come.
+    """
     metadata, before = obj["metadata"], old["metadata"]
-    causes: list[Cause] = []
+    causes = metadata_causes(obj, resource, name_is)
     if "deletionTimestamp" in before:
         known = before.get("finalizers") or []
         extra = sorted(set(metadata.get("finalizers") or []) - set(known))

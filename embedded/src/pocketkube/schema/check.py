@@ -17,7 +17,6 @@ from pocketkube.schema.shape import Shape, Type
 
 _INT32 = 2**31
 _INT64 = 2**63
-_OWN_DECODERS = (Type.QUANTITY, Type.INT_OR_STRING)
 _EMBEDDED = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -28,15 +27,11 @@ class Mismatch(NamedTuple):
     expected: str  # the type, or the format of a number or text, such as list or int32
     got: str  # string, number, bool, array, object
     words: str  # what is wrong with the form of a text, such as of a quantity
-    stops: bool  # Go reads no further: the type has a decoder of its own
 
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with a value; both lists are in the order of the document.
-
-    But the mismatch that Go reports comes first: the first that stops it, else the first of all.
-    """
+    """What is wrong with a value; both lists are in the order of the document."""
 
     mismatches: list[Mismatch] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # paths, such as spec.containers[0].foo
@@ -53,7 +48,6 @@ def findings(value: Any, shape: Shape) -> Findings:
     """Compare a value with its shape. Null fits everything, as it does for Go."""
     found = Findings()
     _walk(value, shape, None, found)
-    found.mismatches.sort(key=lambda mismatch: not mismatch.stops)
     return found
 
 
@@ -78,9 +72,8 @@ def _walk(value: Any, shape: Shape, step: _Step | None, found: Findings) -> None
         fits = _fits(value, shape)
         words = _form_words(value, shape) if fits else ""
         if words or not fits:
-            stops = shape.type in _OWN_DECODERS or shape.format == "date-time"
-            told = (_path(step), _expected(shape), json_type(value), words, stops)
-            found.mismatches.append(Mismatch(*told))
+            expected = shape.format or shape.type.value
+            found.mismatches.append(Mismatch(_path(step), expected, json_type(value), words))
 
 
 def _walk_items(
@@ -134,10 +127,6 @@ def _form_words(value: Any, shape: Shape) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def _expected(shape: Shape) -> str:
-    return shape.format or shape.type.value
 
 
 def _path(step: _Step | None) -> str:

@@ -24,6 +24,22 @@ from pocketkube.schema.shape import Shape
 
 GVK = "x-kubernetes-group-version-kind"
 _FILE = "recorded.json.xz"
+_NOT_SERVED = frozenset(
+    {
+        "limitranges",
+        "localsubjectaccessreviews",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "podtemplates",
+        "selfsubjectrulesreviews",
+        "tokenreviews",
+        "validatingwebhookconfigurations",
+    }
+)
+"""Resources that the real server has and this one has not: nothing would act on them."""
+_NO_SUBRESOURCES = frozenset({"approval", "ephemeralcontainers", "resize"})
+"""Subresources, likewise."""
 
 
 class Document:
@@ -34,6 +50,9 @@ class Document:
         self.version: dict[str, Any] = recorded["version"]
         self.schemas: dict[str, dict[str, Any]] = recorded["schemas"]
         self.groups: list[dict[str, Any]] = recorded["groups"]
+        for version in (version for group in self.groups for version in group["versions"]):
+            served = [e for e in version["resources"] if e["resource"] not in _NOT_SERVED]
+            version["resources"] = served
         self._columns: dict[str, list[dict[str, Any]]] = recorded["columns"]
         self._bootstrap: list[Object] = recorded["bootstrap"]
         self.go: dict[str, dict[str, Any]] = recorded["go"]
@@ -102,6 +121,7 @@ class Document:
             subresources={
                 sub["subresource"]: _subresource(group, version, sub)
                 for sub in entry.get("subresources", ())
+                if sub["subresource"] not in _NO_SUBRESOURCES
             },
             shape=self.shape(self._names_by_kind[group, version, kind]),
             # Both kinds of events are one: what is written as the one is read as the other.

@@ -10,16 +10,49 @@ against a real server:
 - pointers stay as given, empty ones too: ``emptyDir: {}``, ``replicas: 0``;
 - what has no omitempty, and every struct that is no pointer, is written even if it was not given
   (``Shape.fills``): ``resources: {}``, ``status: {}``, ``name: ""``, ``lastProbeTime: null``;
-- quantities, times and base64 are written anew.
+- quantities, times and base64 are written anew, as Go's ``time.Parse`` and ``base64`` read them.
 """
 
 from __future__ import annotations
 
+import base64
+import datetime
+import re
 from typing import Any
 
-from pocketkube.schema import canonical
 from pocketkube.schema.quantities import quantity
 from pocketkube.schema.shape import Shape, Type
+
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)([0-9]{1,2})(:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]+))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def time(text: str, *, micro: bool = False) -> str:
+    """Return a time in UTC, as metav1.Time or MicroTime writes it. Raises ValueError."""
+    match = _TIME.fullmatch(text)
+    if match is None or (micro and len(match[4] or "") != 6):
+        form = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+        raise ValueError(f'parsing time "{text}" as "{form}": it has another form')
+    day, hour, rest, fraction, zone = match.groups()
+    written = f"{day}{hour:0>2}{rest}.{(fraction or '0')[:6]:0<6}{zone}"
+    try:
+        when = datetime.datetime.fromisoformat(written).astimezone(datetime.UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f'parsing time "{text}": {error}') from error
+    form = when.replace(tzinfo=None).isoformat(timespec="microseconds" if micro else "seconds")
+    return f"{form}Z"
+
+
+def encoded_bytes(text: str) -> str:
+    """Return base64 as Go writes it, which ignores line ends. Raises ValueError."""
+    bare = text.replace("\r", "").replace("\n", "")
+    try:
+        return base64.b64encode(base64.b64decode(bare, validate=True)).decode()
+    except ValueError as error:
+        raise ValueError(f"illegal base64 data: {error}") from error
+
 
 _ZERO: dict[Type, Any] = {
     Type.STRING: "",
@@ -73,9 +106,9 @@ def _element(value: Any, shape: Shape) -> Any:
 def text(value: str, shape: Shape) -> str:
     """Return a string of a format as Go writes it. Raises ValueError with Go's words."""
     if shape.format == "date-time":
-        return canonical.time(value, micro=shape.name.endswith("MicroTime"))
+        return time(value, micro=shape.name.endswith("MicroTime"))
     if shape.format == "byte":
-        return canonical.encoded_bytes(value)
+        return encoded_bytes(value)
     return value
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pocketkube.errors import Cause
 
 
 class Type(enum.StrEnum):
@@ -52,5 +54,6 @@ class Shape:
     nullable: bool = False  #: null is kept (CRDs)
     preserve_unknown: bool = False  #: fields that are not named are kept (CRDs)
     embedded: bool = False  #: x-kubernetes-embedded-resource: has apiVersion, kind, metadata
-    schema: Mapping[str, Any] | None = None
-    """Of a CRD: the openAPIV3Schema that it was made from, to check values by (``crd.causes``)."""
+    schema: Mapping[str, Any] | None = None  #: of a CRD: the openAPIV3Schema it was made from
+    check: Callable[[Any], list[Cause]] | None = None
+    """Of a CRD's kind as a whole: gives what is wrong with an object (``crd.causes``)."""

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from pocketkube import errors
 from pocketkube.objects import Object
-from pocketkube.registry.conversion import from_storage
+from pocketkube.registry.rules.events import from_storage
 from pocketkube.schema.resource import Resource
 from pocketkube.server.tables.tables import partial, table
 from pocketkube.store.store import Entry
@@ -78,14 +78,6 @@ def outward(resource: Resource, entry: Entry) -> bytes:
     return encode(from_storage(resource, entry.object))
 
 
-def _without_kind(raw: bytes, head: bytes) -> bytes:
-    """Return a stored object without its apiVersion and kind, if it begins with them.
-
-    What an earlier version kept on disk may not.
-    """
-    return b"{" + raw[len(head) :] if raw.startswith(head) else raw
-
-
 def one(resource: Resource, obj: Object, wanted: Wanted, now_s: float) -> bytes:
     """Return one object as the client wants it."""
     if wanted.form is Form.TABLE:
@@ -123,8 +115,8 @@ def many(
         list_metadata = {"continue": "", **list_metadata}
     raws = (outward(resource, entry) for entry in entries)
     if not resource.crd:
-        first = f'{{"apiVersion":"{api_version}","kind":"{resource.kind}",'.encode()
-        raws = (_without_kind(raw, first) for raw in raws)
+        first = len(f'{{"apiVersion":"{api_version}","kind":"{resource.kind}",')
+        raws = (b"{" + raw[first:] for raw in raws)  # stored objects begin with these two
     body = b",".join(raws)
     head = encode({"kind": kind, "apiVersion": api_version, "metadata": list_metadata})
     return head[:-1] + b',"items":[' + body + b"]}"

@@ -1,4 +1,4 @@
-"""One request: who asks, what for, may they, do it, answer.
+"""One request: who asks, in whose name, what for, may they, do it, answer.
 
 In: HTTP requests. Out: answers, or watch streams. Every refusal is a Status object; a defect of our
 own is one too (500), and is logged with its cause.
@@ -10,19 +10,77 @@ import asyncio
 
 import structlog
 from aiohttp import web
+from multidict import MultiMapping
 
 from pocketkube import errors
 from pocketkube.api.api import Api
 from pocketkube.api.rights import rbac
+from pocketkube.api.rights.rbac import Authorizer
 from pocketkube.api.rights.tokens import Tokens
 from pocketkube.api.writing import User
-from pocketkube.server import answers, impersonation, options, reading
-from pocketkube.server.documents import pages
+from pocketkube.schema.document import Document
+from pocketkube.server import answers, options, reading
+from pocketkube.server.documents import discovery, openapi
 from pocketkube.server.requests import Asked, Target, asked_of, resolved
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
 from pocketkube.server.writing import bodies, subresources
 from pocketkube.server.writing.writes import Call, Writes
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_NOT_IMPERSONATED = ("impersonate-extra-", "impersonate-uid")
+_HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+def wanted_of(headers: MultiMapping[str]) -> User | None:
+    """Return whom the request wants to be, None for most.
+
+    Raises ApiError (400): no name is given, or more than name and groups.
+    """
+    name = headers.get("Impersonate-User", "")
+    groups = tuple(headers.getall("Impersonate-Group", ()))
+    if any(header.lower().startswith(_NOT_IMPERSONATED) for header in headers):
+        raise errors.bad_request("this cluster impersonates users and groups, no UIDs and extras")
+    if name:
+        return User(name, _completed(name, groups))
+    if groups:
+        raise errors.bad_request("requested groups without impersonating a user name")
+    return None
+
+
+def allowed(user: User, wanted: User, headers: MultiMapping[str], authorizer: Authorizer) -> bool:
+    """Tell whether the user may act as the wanted one, in each thing that the headers name."""
+    account = _service_account(wanted.name)
+    kind, name = ("serviceaccounts", account) if account else ("users", ("", wanted.name))
+    groups = headers.getall("Impersonate-Group", ())
+    return authorizer.allowed(user, "impersonate", "", kind, "", *name) and all(
+        authorizer.allowed(user, "impersonate", "", "groups", "", "", group) for group in groups
+    )
+
+
+def refused_verb(wanted: User, verb: str) -> str:
+    """Return the verb that the sentence of a refusal names."""
+    mode = "serviceaccount" if _service_account(wanted.name) else "user-info"
+    return f"impersonate-on:{mode}:{verb}"
+
+
+def _service_account(name: str) -> tuple[str, str] | None:
+    """Return the namespace and name of ``system:serviceaccount:namespace:name``."""
+    if not name.startswith(_SERVICE_ACCOUNT):
+        return None
+    namespace, _, account = name.removeprefix(_SERVICE_ACCOUNT).partition(":")
+    return (namespace, account) if namespace and account else None
+
+
+def _completed(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Add the groups that such a user would have after logging in."""
+    account = _service_account(name)
+    if account and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
+    last = "system:unauthenticated" if name == "system:anonymous" else "system:authenticated"
+    known = ("system:authenticated", "system:unauthenticated")
+    return groups if any(one in groups for one in known) else (*groups, last)
+
 
 log = structlog.get_logger(__name__)
 
@@ -37,23 +95,18 @@ class Handler:
         api: Api,
         tokens: Tokens,
         authorizer: rbac.Authorizer,
-        static: pages.Pages,
+        document: Document,
     ) -> None:
         self._api = api
         self._writes = Writes(api, tokens, authorizer)
         self._tokens = tokens
         self._authorizer = authorizer
-        self._pages = static
+        self._document = document
         self._stopping = False
         self._watches: set[Watch] = set()
         api.registry.listen(self._end_watches_of)
 
-    async def stop(self) -> None:
-        """End every watch, and the connections to webhooks."""
-        self.stop_watches()
-        await self._writes.close()
-
-    def stop_watches(self) -> None:
+    def stop(self) -> None:
         """End every watch that is open."""
         self._stopping = True
         for watch in self._watches:
@@ -94,7 +147,7 @@ class Handler:
         target = self._target_of(asked, user, request.method)
         if target is None:
             self._authorize_path(user, request)
-            return self._pages.answer(request)
+            return self._page(request)
         self._authorize(user, target)
         _check_subresource(target)
         wanted = _negotiated(request, target)
@@ -103,20 +156,19 @@ class Handler:
             return await self._read(request, target, wanted)
         call = Call(request, target, await request.read(), wanted)
         if request.method == "DELETE":
-            return await self._writes.delete(call, user, warnings.append)
+            return self._writes.delete(call)
         how = options.writing_of(
             request.query,
             user,
-            request.headers.get("User-Agent", ""),
             warnings.append,
             method=request.method,
             is_apply=request.content_type == bodies.APPLY,
         )
         if request.method == "POST":
-            return await self._writes.create(call, how)
+            return self._writes.create(call, how)
         if request.method == "PUT":
-            return await self._writes.update(call, how)
-        return await self._writes.patch(call, how)
+            return self._writes.update(call, how)
+        return self._writes.patch(call, how)
 
     # Who
 
@@ -130,16 +182,16 @@ class Handler:
         return user
 
     def _in_whose_name(self, user: User, request: web.BaseRequest, asked: Asked | None) -> User:
-        wanted = impersonation.wanted_of(request.headers)
+        wanted = wanted_of(request.headers)
         if wanted is None:
             return user
-        if impersonation.allowed(user, wanted, request.headers, self._authorizer):
+        if allowed(user, wanted, request.headers, self._authorizer):
             return wanted
         if asked is None:
-            verb = impersonation.refused_verb(wanted, request.method.lower())
+            verb = refused_verb(wanted, request.method.lower())
             why = rbac.refusal_of_path(user, verb, request.path)
             raise errors.ApiError(403, "Forbidden", f"forbidden: {why}")
-        verb = impersonation.refused_verb(wanted, asked.verb)
+        verb = refused_verb(wanted, asked.verb)
         why = rbac.refusal(
             user, verb, asked.group, asked.plural, asked.subresource, asked.namespace
         )
@@ -173,6 +225,26 @@ class Handler:
             raise errors.ApiError(403, "Forbidden", f"forbidden: {why}")
 
     # What
+
+    def _page(self, request: web.BaseRequest) -> web.Response:
+        """Answer a path that is no resource: health, version, discovery, OpenAPI.
+
+        Raises ApiError (404, 405).
+        """
+        path = request.path.rstrip("/")
+        if request.method not in ("GET", "HEAD"):
+            raise errors.ApiError(405, "MethodNotAllowed", "the server does not allow this method")
+        if path.startswith(_HEALTH):
+            return web.Response(text="ok")
+        if path == "/version":
+            return answers.response(200, answers.encode(self._document.version))
+        page = discovery.page(path, self._api.registry, self._document)
+        if page is None and path.startswith("/openapi"):
+            accept = request.headers.get("Accept", "")
+            page = openapi.page(path, accept, self._api.registry, self._document)
+        if page is None:
+            raise errors.no_such_path()
+        return web.Response(body=page[1], headers={"Content-Type": page[0]})
 
     def _refuse_containers(self, target: Target) -> None:
         if target.subresource:

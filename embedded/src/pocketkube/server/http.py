@@ -1,5 +1,7 @@
-"""Listens on loopback, and hands each request to the handler.
+"""Listens on loopback over TLS, and hands each request to the handler.
 
+The certificate is of an authority of the cluster's own, by ``trustme``: kubectl and client-go send
+tokens over TLS only, so an API server on plain HTTP could have no users.
 aiohttp's low-level server: no routes, no middleware; a request costs it about 35 microseconds.
 """
 
@@ -9,14 +11,46 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
+import trustme
 from aiohttp import web
 
+from pocketkube.private_files import tighten, write_private
 from pocketkube.server.writing.bodies import BODY_BYTES_MAX
 
 _HOST = "127.0.0.1"
 _STOP_GRACE_S = 1.0
+
+_NAMES = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "127.0.0.1",
+    "::1",
+)
+
+
+def prepare_certificates(folder: Path) -> Path:
+    """Write ``ca.crt`` and ``server.pem`` into the folder unless they are there; return the CA."""
+    ca_file, server_file = folder / "ca.crt", folder / "server.pem"
+    tighten(server_file)
+    if not (ca_file.exists() and server_file.exists()):
+        ca = trustme.CA(organization_name="pocketkube")
+        certificate = ca.issue_cert(*_NAMES, common_name="kube-apiserver")
+        write_private(server_file, certificate.private_key_and_cert_chain_pem.bytes())
+        ca_file.write_bytes(ca.cert_pem.bytes())
+    return ca_file
+
+
+def tls_context(folder: Path) -> ssl.SSLContext:
+    """Return the server's TLS settings. ``prepare_certificates`` comes first."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(folder / "server.pem")
+    return made
+
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

@@ -7,20 +7,18 @@ Source: ``metav1.CreateOptions`` and its kin, and their checks in k8s.io/apimach
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 from multidict import MultiMapping
 
 from pocketkube import errors
 from pocketkube.api.writing import Deleting, User, Writing
-from pocketkube.causes import forbidden, invalid, required, too_long, unsupported
+from pocketkube.causes import required, unsupported
 from pocketkube.errors import Cause
 from pocketkube.schema.binary import protobuf
 from pocketkube.schema.document import Document
 
 _GROUP = "meta.k8s.io"
-_MANAGER_BYTES_MAX = 128
 _VALIDATIONS = ("Ignore", "Warn", "Strict")
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 _KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
@@ -47,44 +45,27 @@ def whole_number(query: Query, name: str) -> int | None:
 def writing_of(
     query: Query,
     user: User,
-    agent: str,
     warn: Callable[[str], None],
     *,
     method: str = "POST",
     is_apply: bool = False,
 ) -> Writing:
     """Read the options of a create, update or patch. Raises ApiError (422)."""
-    manager, validation = query.get("fieldManager", ""), query.get("fieldValidation") or "Warn"
+    validation = query.get("fieldValidation") or "Warn"
     causes = []
-    if method == "PATCH":
-        if is_apply and not manager:
-            causes.append(required("fieldManager", "is required for apply patch"))
-        if not is_apply and "force" in query:
-            causes.append(forbidden("force", "may not be specified for non-apply patch"))
+    if method == "PATCH" and is_apply and not query.get("fieldManager"):
+        causes.append(required("fieldManager", "is required for apply patch"))
     dry_run = query.getall("dryRun", [])
-    causes += [*_manager_causes(manager), *_dry_run_causes(dry_run)]
+    causes += _dry_run_causes(dry_run)
     if validation not in _VALIDATIONS:
         causes.append(unsupported("fieldValidation", validation, ("Ignore", "Strict", "Warn")))
     _refuse(_KINDS.get(method, "CreateOptions"), causes)
     return Writing(
         user=user,
         dry_run=bool(dry_run),
-        field_manager=manager,
-        agent=agent.partition("/")[0],
         field_validation=validation,  # type: ignore[arg-type]  # checked above
-        force=is_true(query.get("force")),
         warn=warn,
     )
-
-
-def _manager_causes(manager: str) -> list[Cause]:
-    if len(manager.encode()) > _MANAGER_BYTES_MAX:
-        return [too_long("fieldManager", _MANAGER_BYTES_MAX)]
-    for index, letter in enumerate(manager):
-        if not letter.isprintable():
-            why = f"invalid character U+{ord(letter):04X} (at position {index})"
-            return [invalid("fieldManager", manager, why)]
-    return []
 
 
 def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
@@ -121,9 +102,6 @@ def deleting_of(raw: bytes, query: Query, content_type: str = "") -> Deleting:
     options = _from_body(raw, content_type) if raw else _from_query(query)
     propagation, dry_run = options.propagationPolicy, options.dryRun or []
     causes = []
-    if options.orphanDependents is not None and propagation is not None:
-        why = "orphanDependents and deletionPropagation cannot be both set"
-        causes.append(invalid("propagationPolicy", propagation, why))
     if propagation is not None and propagation not in _PROPAGATIONS:
         known = (*_PROPAGATIONS, "nil")
         causes.append(unsupported("propagationPolicy", propagation, known))
@@ -169,54 +147,8 @@ def _from_body(raw: bytes, content_type: str) -> _DeleteOptions:
 _BODIES = ("application/json", "application/yaml", protobuf.CONTENT_TYPE)
 
 
-_NO_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
-
-
-def check_listing(query: Query) -> None:
-    """Refuse options of a list that contradict one another. Raises ApiError (400, 422)."""
-    for name in ("limit", "timeoutSeconds"):
-        whole_number(query, name)
-    match, version = query.get("resourceVersionMatch", ""), query.get("resourceVersion", "")
-    field, causes = "resourceVersionMatch", list[Cause]()
-    if match and not version:
-        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        causes.append(forbidden(field, why))
-    if match and query.get("continue"):
-        causes.append(forbidden(field, _NO_CONTINUE))
-    if match not in ("", "Exact", "NotOlderThan"):
-        causes.append(unsupported(field, match, ("Exact", "NotOlderThan", "")))
-    if match == "Exact" and version == "0":
-        why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        causes.append(forbidden(field, why))
-    if "sendInitialEvents" in query:
-        why = "sendInitialEvents is forbidden for list"
-        causes.append(forbidden("sendInitialEvents", why))
-    _refuse("ListOptions", causes)
-
-
-def check_watching(query: Query) -> None:
-    """Refuse options of a watch that contradict one another. Raises ApiError (400, 422)."""
-    whole_number(query, "timeoutSeconds")
-    match, initial = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
-    field, causes = "resourceVersionMatch", list[Cause]()
-    if initial and match != "NotOlderThan":
-        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        causes.append(forbidden(field, why))
-    if match and not initial:
-        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        causes.append(forbidden(field, why))
-    if match not in ("", "NotOlderThan"):
-        causes.append(unsupported(field, match, ("NotOlderThan",)))
-    if match and query.get("continue"):
-        causes.append(forbidden(field, _NO_CONTINUE))
-    _refuse("ListOptions", causes)
-
-
 def revision_of(text: str) -> int:
     """Read a resourceVersion as a list has it. Raises ApiError (400)."""
     if text.isascii() and text.isdigit():
         return int(text)
-    shown: Any = invalid("resourceVersion", text, f'strconv.ParseUint: parsing "{text}"')
-    raise errors.bad_request(
-        f"invalid resource version: resourceVersion: {shown.message}: invalid syntax"
-    )
+    raise errors.bad_request(f"invalid resource version: {text!r} is no number")

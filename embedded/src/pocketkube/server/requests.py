@@ -5,7 +5,6 @@ Source: ``RequestInfo`` of k8s.io/apiserver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -31,11 +30,10 @@ class Asked(NamedTuple):
     subresource: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What one request is about."""
+class Target(NamedTuple):
+    """What one request is about: as ``Asked``, of a resource that there is."""
 
-    verb: str  # as RBAC names it: get, list, watch, create, update, patch, delete, deletecollection
+    verb: str
     resource: Resource
     namespace: str
     name: str
@@ -64,17 +62,6 @@ def asked_of(method: str, path: str, query: MultiMapping[str]) -> Asked | None:
     return Asked(verb, group, version, plural, namespace, name, subresource)
 
 
-def target_of(
-    registry: Registry, method: str, path: str, query: MultiMapping[str]
-) -> Target | None:
-    """Return what the request is about; None for a path that names no resource.
-
-    Raises ApiError (404, 405): the path has the form of a resource's, but there is none such.
-    """
-    asked = asked_of(method, path, query)
-    return None if asked is None else resolved(registry, asked, method)
-
-
 def resolved(registry: Registry, asked: Asked, method: str) -> Target:
     """Return the resource that is asked for. Raises ApiError (404, 405): there is none such."""
     namespace, name = asked.namespace, asked.name
@@ -83,13 +70,7 @@ def resolved(registry: Registry, asked: Asked, method: str) -> Target:
         raise errors.no_such_path()
     if resource.namespaced and not namespace and method not in ("GET", "HEAD"):
         raise errors.no_such_method()
-    return Target(
-        verb=asked.verb,
-        resource=resource,
-        namespace=namespace,
-        name=name,
-        subresource=asked.subresource,
-    )
+    return Target(asked.verb, resource, namespace, name, asked.subresource)
 
 
 def _verb(method: str, name: str, query: MultiMapping[str]) -> str:

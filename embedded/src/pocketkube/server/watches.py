@@ -10,7 +10,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from pocketkube import errors
-from pocketkube.registry.conversion import from_storage
+from pocketkube.registry.rules.events import from_storage
 from pocketkube.schema.resource import Resource
 from pocketkube.server.answers import (
     Form,
@@ -19,7 +19,7 @@ from pocketkube.server.answers import (
     is_stored_form,
     watch_body,
 )
-from pocketkube.server.options import check_watching, is_true, whole_number
+from pocketkube.server.options import is_true, whole_number
 from pocketkube.server.selecting import Selection
 from pocketkube.store.store import Entry, Event, Store
 
@@ -52,7 +52,6 @@ class Watch:
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Write events until the client goes, the time is over, or the server stops."""
         query = request.query
-        check_watching(query)
         loop = asyncio.get_running_loop()
         timeout_s = float(whole_number(query, "timeoutSeconds") or 0) or _TIMEOUT_S
         answer = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -1,1 +1,1 @@
-"""Objects by key, revisions and watches; in memory or in SQLite."""
+"""Objects by key, revisions and watches; in memory or in a file."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
 from pocketkube.objects import Object
+from pocketkube.store.journal import Journal, Key
 
 WINDOW = 20_000
 """Events that a bucket remembers, for watches that start in the past."""
@@ -78,25 +79,6 @@ class Event:
         vars(self).pop("object_before", None)
 
 
-class Backend(Protocol):
-    """Where entries outlive the process."""
-
-    def put(self, bucket: str, entry: Entry) -> None:
-        """Keep this version instead of an earlier one."""
-
-    def remove(self, bucket: str, entry: Entry) -> None:
-        """Forget the object; ``entry.revision`` is that of its deletion."""
-
-    def load(self) -> Iterator[tuple[str, int, bytes]]:
-        """Give bucket, revision and bytes of each object that was kept."""
-
-    def revision(self) -> int:
-        """Return the last revision that was given out."""
-
-    def close(self) -> None:
-        """Let go of files."""
-
-
 class _Bucket:
     __slots__ = ("forgotten", "ordered", "spaces", "watchers", "window")
 
@@ -111,26 +93,26 @@ class _Bucket:
 class Store:
     """All objects. Every method is synchronous; watchers are called before a write returns."""
 
-    def __init__(self, backend: Backend | None = None) -> None:
+    def __init__(self, journal: Journal | None = None) -> None:
         self._buckets: dict[str, _Bucket] = {}
-        self._backend = backend
+        self._journal = journal
         self._everywhere: list[Callable[[Event], None]] = []
         self.revision = 1
-        if backend is not None:
-            self._load(backend)
+        if journal is not None:
+            self._load(journal)
 
-    def _load(self, backend: Backend) -> None:
-        for bucket, revision, raw in backend.load():
+    def _load(self, journal: Journal) -> None:
+        for key, (revision, raw) in journal.take_objects().items():
             entry = Entry(decode(raw), raw, revision)
-            self._bucket(bucket).spaces.setdefault(entry.namespace, {})[entry.name] = entry
-        self.revision = max(1, backend.revision())
-        for one in self._buckets.values():
-            one.forgotten = self.revision
+            self._bucket(key.bucket).spaces.setdefault(key.namespace, {})[key.name] = entry
+        self.revision = journal.revision
+        for bucket in self._buckets.values():
+            bucket.forgotten = self.revision
 
     def close(self) -> None:
-        """Let go of the backend's files."""
-        if self._backend is not None:
-            self._backend.close()
+        """Let go of the journal's file."""
+        if self._journal is not None:
+            self._journal.close()
 
     # Reading
 
@@ -169,8 +151,9 @@ class Store:
         space[entry.name] = entry
         if before is None:
             one.ordered.pop(entry.namespace, None)
-        if self._backend is not None:
-            self._backend.put(bucket, entry)
+        if self._journal is not None:
+            key = Key(bucket, entry.namespace, entry.name)
+            self._journal.write(key, entry.revision, entry.raw)
         self._tell(one, Event("MODIFIED" if before else "ADDED", bucket, entry, before))
         return entry
 
@@ -182,8 +165,8 @@ class Store:
             return None
         one.ordered.pop(namespace, None)
         entry = self._next_entry(before.object)
-        if self._backend is not None:
-            self._backend.remove(bucket, entry)
+        if self._journal is not None:
+            self._journal.write(Key(bucket, namespace, name), entry.revision, b"")
         self._tell(one, Event("DELETED", bucket, entry, before))
         return entry
 

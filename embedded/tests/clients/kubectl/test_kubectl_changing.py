@@ -62,17 +62,14 @@ def test_jobs_complete_after_the_time_of_their_annotation(kubectl):
     assert kubectl("get", "job", "short", "--no-headers").split()[1:3] == ["Complete", "2/2"]
 
 
-def test_stateful_and_daemon_sets_roll_out(kubectl):
-    database, agent = deployment("db"), deployment("agent")
-    database["kind"], agent["kind"] = "StatefulSet", "DaemonSet"
+def test_stateful_sets_roll_out(kubectl):
+    database = deployment("db")
+    database["kind"] = "StatefulSet"
     database["spec"]["serviceName"] = "db"
-    del agent["spec"]["replicas"]
-    kubectl("apply", "-f", "-", manifest=as_yaml(database, agent))
-    for one in ("statefulset/db", "daemonset/agent"):
-        kubectl("rollout", "status", one, WAITS)
-        kubectl("set", "image", one, "main=nginx:2")
-        kubectl("rollout", "status", one, WAITS)
-        kubectl("rollout", "undo", one)
+    kubectl("apply", "-f", "-", manifest=as_yaml(database))
+    kubectl("rollout", "status", "statefulset/db", WAITS)
+    kubectl("set", "image", "statefulset/db", "main=nginx:2")
+    kubectl("rollout", "status", "statefulset/db", WAITS)
     names = kubectl("get", "pods", "-l", "app=db", "-o", "name").split()
     assert names == ["pod/db-0", "pod/db-1"]
 

@@ -14,7 +14,6 @@ from embedded.tests.differential.comparing import Diff
 from embedded.tests.differential.kinds import KINDS
 from embedded.tests.differential.playing import OWN, Exchange, put
 
-_APPLY = "application/apply-patch+yaml"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _MERGE = "application/merge-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -51,9 +50,10 @@ def _entries(exchange: Exchange, diff: Diff) -> list[Accepted]:
 
 _CLAIM = KINDS["persistentvolumeclaims"]
 _WIDGET = KINDS["widgets"]
-_ROLE = KINDS["roles"]
-_BUDGET = KINDS["poddisruptionbudgets"]
-_JOB = KINDS["jobs"]
+_DEPLOYMENT = KINDS["deployments"]
+_DAEMON_SET = KINDS["daemonsets"]
+_CONTAINERS = ("spec", "template", "spec", "containers")
+_QUOTA = KINDS["resourcequotas"]
 _DEFINITION = KINDS["customresourcedefinitions"]
 _CLUSTER_ROLE = KINDS["clusterroles"]
 
@@ -75,16 +75,8 @@ def _bad_definition(*change: Any) -> Request:
 
 
 _SCHEMA = ("spec", "versions", 0, "schema", "openAPIV3Schema", "properties")
-_ME = (("fieldManager", "me"),)
 
 ACCEPTED = [
-    Accepted(
-        name="managers of updates",
-        why="Who updated which field is tracked from the first apply on (ADR 6), so that a body "
-        "sent before it brings other managedFields back.",
-        covers=covers.managers,
-        example=[NAMESPACE, _post(_ROLE)],
-    ),
     Accepted(
         name="writes that show nothing",
         why="A real server writes where only the encoding or managedFields change: the first "
@@ -97,7 +89,7 @@ ACCEPTED = [
         name="descriptions of columns",
         why="The recorded document holds structure without prose.",
         covers=covers.description,
-        example=[NAMESPACE, Request(method="GET", path=_ROLE.path, accept=_TABLE)],
+        example=[NAMESPACE, Request(method="GET", path=_CLAIM.path, accept=_TABLE)],
     ),
     Accepted(
         name="definitions take effect at once",
@@ -108,8 +100,8 @@ ACCEPTED = [
     ),
     Accepted(
         name="refusals between fields that are left out",
-        why="What no client meets is not checked (ADR 21): ports of Services, probes, rules of "
-        "roles, strategies, what is odd about a definition that can be served.",
+        why="Checks between fields are few here, and values of custom resources are refused for "
+        "the first thing that is wrong, in the words of a library (ADR 21).",
         covers=covers.left_out,
         example=[
             NAMESPACE,
@@ -118,25 +110,6 @@ ACCEPTED = [
                 path=KINDS["services"].path,
                 body=put(KINDS["services"].object(0, "a"), ("spec", "ports"), []),
                 query=(("dryRun", "All"),),
-            ),
-        ],
-        diverges=True,
-    ),
-    Accepted(
-        name="items that an apply names twice",
-        why="They are merged into one list as they are (ADR 21).",
-        covers=covers.applied_twice,
-        example=[
-            NAMESPACE,
-            _patch(
-                KINDS["services"],
-                put(
-                    KINDS["services"].object(0, "a"),
-                    ("spec", "ports"),
-                    [{"port": 80, "name": "a"}, {"port": 80, "name": "b"}],
-                ),
-                content_type=_APPLY,
-                query=_ME,
             ),
         ],
         diverges=True,
@@ -164,13 +137,6 @@ ACCEPTED = [
                 content_type=_STRATEGIC,
             ),
         ],
-        diverges=True,
-    ),
-    Accepted(
-        name="paths of selectableFields",
-        why="Whether such a path leads to a field of the schema is not checked.",
-        covers=covers.selectable,
-        example=[_bad_definition("spec", "versions", 0, "selectableFields", 0, "jsonPath", "-a")],
         diverges=True,
     ),
     Accepted(
@@ -257,60 +223,6 @@ ACCEPTED = [
         ],
     ),
     Accepted(
-        name="objects that are born dying",
-        why="An apply or update that creates keeps the deletionTimestamp that it brings on a real "
-        "server, and nobody can want that.",
-        covers=lambda exchange, diff: (
-            exchange.step.method in ("PATCH", "PUT")
-            and exchange.real.code == 201
-            and ".metadata.deletion" in diff.path
-            and diff.embedded == "<absent>"
-        ),
-        example=[
-            NAMESPACE,
-            _patch(
-                _ROLE,
-                put(
-                    _ROLE.object(0, "a"), ("metadata", "deletionTimestamp"), "2020-01-01T00:00:00Z"
-                ),
-                content_type=_APPLY,
-                query=_ME,
-            ),
-        ],
-        diverges=True,
-    ),
-    Accepted(
-        name="scale paths are checked twice",
-        why="A real server reports a wrong type at a CRD's scale path under a second name.",
-        covers=covers.scale_path,
-        example=[
-            NAMESPACE,
-            Request(
-                method="POST",
-                path=_WIDGET.path,
-                body=put(_WIDGET.object(0, "a"), ("spec", "size"), "x"),
-            ),
-        ],
-    ),
-    Accepted(
-        name="metadata of budgets",
-        why="A real server checks the metadata of a budget only when all else is right; here both "
-        "are reported together.",
-        covers=covers.budget_metadata,
-        example=[
-            NAMESPACE,
-            Request(
-                method="POST",
-                path=_BUDGET.path,
-                body=put(
-                    put(_BUDGET.object(0, "a"), ("spec", "minAvailable"), -1),
-                    ("metadata", "labels", "app"),
-                    "not ok",
-                ),
-            ),
-        ],
-    ),
-    Accepted(
         name="pages of selected objects",
         why="A real server pages through all objects and selects afterwards, so that it may "
         "promise a page that turns out empty.",
@@ -325,30 +237,145 @@ ACCEPTED = [
         ],
     ),
     Accepted(
-        name="numbers that are too large in an apply",
-        why="A real server cuts off the upper bits of a number that does not fit its field; nobody "
-        "applied what is left, so it is refused here.",
-        covers=covers.large_number,
+        name="logs of a pod that no kubelet runs",
+        why="No container runs here, so that logs are refused before a kubelet is looked for.",
+        covers=lambda exchange, diff: (
+            exchange.step.path.endswith("/log")
+            and diff.path == "code"
+            and exchange.real.code in (204, 500)
+            and exchange.embedded.code == 400
+        ),
         example=[
             NAMESPACE,
-            _patch(
-                KINDS["coreevents"],
-                put(KINDS["coreevents"].object(0, "a"), ("count",), 2**40),
-                content_type=_APPLY,
-                query=_ME,
+            Request(
+                method="POST",
+                path=KINDS["serviceaccounts"].path,
+                body={"metadata": {"name": "default"}},
+            ),
+            _post(KINDS["pods"]),
+            Request(method="GET", path=f"{KINDS['pods'].path}/a/log"),
+        ],
+    ),
+    Accepted(
+        name="the generation of a DaemonSet's template",
+        why="The annotation is deprecated, and nothing reads it.",
+        covers=covers.template_generation,
+        example=[NAMESPACE, _post(_DAEMON_SET)],
+    ),
+    Accepted(
+        name="writes of that annotation",
+        why="A real server counts it again, and so writes an object that is as it was.",
+        covers=covers.template_count,
+        example=[
+            NAMESPACE,
+            _post(_DAEMON_SET),
+            Request(
+                method="PUT",
+                path=f"{_DAEMON_SET.path}/a/status",
+                body=_DAEMON_SET.object(0, "a"),
             ),
         ],
         diverges=True,
     ),
     Accepted(
-        name="owners of a Job's selector",
-        why="Nobody owns what the server itself adds to a new object; as updates are tracked only "
-        "from the first apply on, the generated selector cannot be told apart then.",
-        covers=covers.generated_selector,
+        name="DaemonSets without a selector",
+        why="Here the selector is refused, as that of other workloads; a real server refuses what "
+        "follows from it.",
+        covers=covers.no_selector,
         example=[
             NAMESPACE,
-            _post(_JOB),
-            _patch(_JOB, _JOB.object(2, "a"), content_type=_APPLY, query=_ME),
+            Request(
+                method="POST",
+                path=_DAEMON_SET.path,
+                body=put(_DAEMON_SET.object(0, "a"), ("spec",), {}),
+            ),
         ],
+    ),
+    Accepted(
+        name="the group of Events in conflicts",
+        why="Both groups hold the same objects, and the code and the reason are the same.",
+        covers=covers.group_of_events,
+        example=[
+            NAMESPACE,
+            *[
+                Request(
+                    method="POST",
+                    path=KINDS["events"].path,
+                    body=put(
+                        KINDS["events"].object(0, "a"), ("metadata", "generateName"), "drawn-"
+                    ),
+                )
+            ]
+            * 2,
+        ],
+    ),
+    Accepted(
+        name="columns of roles, bindings, definitions, Services and quotas",
+        why="kubectl prints a name and an age of kinds that gangs do not meet (ADR 21).",
+        covers=covers.other_columns,
+        example=[NAMESPACE, _post(KINDS["rolebindings"], accept=_TABLE)],
+    ),
+    Accepted(
+        name="defaults of probes, hooks, variables and sources of volumes",
+        why="Nothing here reads them, so they stay as they are given (ADR 21).",
+        covers=covers.probes,
+        example=[
+            NAMESPACE,
+            Request(
+                method="POST",
+                path=_DEPLOYMENT.path,
+                body=put(
+                    _DEPLOYMENT.object(0, "a"),
+                    (*_CONTAINERS, 0, "livenessProbe"),
+                    {"httpGet": {"path": "/", "port": 80}},
+                ),
+            ),
+        ],
+    ),
+    Accepted(
+        name="words of preconditions",
+        why="The code and the reason are the same (ADR 21).",
+        covers=covers.precondition_words,
+        example=[
+            NAMESPACE,
+            _post(_CLAIM),
+            Request(
+                method="DELETE",
+                path=f"{_CLAIM.path}/a",
+                body={"preconditions": {"resourceVersion": "1"}},
+            ),
+        ],
+    ),
+    Accepted(
+        name="quotas of what gangs do not ask for",
+        why="They are refused with a reason, not counted wrongly (ADR 21).",
+        covers=lambda exchange, _diff: "this cluster counts" in str(exchange.embedded.body),
+        example=[
+            NAMESPACE,
+            Request(
+                method="POST",
+                path=_QUOTA.path,
+                body=put(_QUOTA.object(0, "a"), ("spec", "hard", "configmaps"), "50"),
+            ),
+        ],
+        diverges=True,
+    ),
+    Accepted(
+        name="node ports",
+        why="No traffic enters the cluster, so that no ports are given out (ADR 21).",
+        covers=covers.node_ports,
+        example=[
+            NAMESPACE,
+            Request(
+                method="POST",
+                path=KINDS["services"].path,
+                body=put(
+                    KINDS["services"].object(0, "a"),
+                    ("spec",),
+                    {"type": "NodePort", "ports": [{"port": 80}], "sessionAffinity": "ClientIP"},
+                ),
+            ),
+        ],
+        diverges=True,
     ),
 ]

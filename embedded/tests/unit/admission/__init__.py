@@ -1,1 +1,1 @@
-"""Quotas, limits and webhooks."""
+"""Quotas."""

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from pocketkube.agents.durations import DURATION_S_MAX, duration_s, parse_run_time
+from pocketkube.agents.settings import DURATION_S_MAX, duration_s, parse_run_time
 
 
 @pytest.mark.parametrize(

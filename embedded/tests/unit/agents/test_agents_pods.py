@@ -4,7 +4,7 @@ import pytest
 
 from embedded.tests.unit.agents.agents_world import EPOCH, World
 from pocketkube.agents import Settings
-from pocketkube.agents.durations import parse_run_time
+from pocketkube.agents.settings import parse_run_time
 
 NEVER = {"restartPolicy": "Never"}
 
@@ -48,29 +48,6 @@ def test_a_bound_pod_runs_as_a_kubelet_says_it(world):
     assert first["state"]["terminated"]["reason"] == "Completed"
 
 
-def test_what_others_wrote_into_the_status_stays(world):
-    world.pod(node="later")
-    theirs = {"type": "example.com/theirs", "status": "True", "lastTransitionTime": EPOCH}
-
-    def change(pod):
-        pod["status"]["qosClass"] = "BestEffort"
-        pod["status"]["conditions"] = [
-            theirs,
-            {
-                "type": "PodScheduled",
-                "status": "True",
-                "lastTransitionTime": "2025-01-01T00:00:00Z",
-            },
-        ]
-
-    world.amend("pods", "p", change, "status")
-    world.node("later")
-    world.settle()
-    assert world.status()["qosClass"] == "BestEffort"
-    assert world.condition("example.com/theirs") == theirs
-    assert world.condition("PodScheduled")["lastTransitionTime"] == "2025-01-01T00:00:00Z"
-
-
 def test_pods_of_a_node_have_addresses_of_their_own_and_give_them_back(world):
     for index in range(3):
         world.pod(f"p{index}")
@@ -84,24 +61,6 @@ def test_pods_of_a_node_have_addresses_of_their_own_and_give_them_back(world):
     world.settle()
     assert world.status("elsewhere")["podIP"] not in addresses
     assert world.status("elsewhere")["hostIP"] != world.status("p0")["hostIP"]
-
-
-def test_a_pod_without_a_node_is_left_alone_until_it_has_one(world):
-    world.pod(node="")
-    assert world.settle() is None
-    assert world.phase() == "Pending"
-    world.amend("pods", "p", lambda pod: pod["spec"].update(nodeName="n"))
-    world.settle()
-    assert world.phase() == "Running"
-
-
-def test_a_pod_of_a_node_that_comes_later_starts_then(world):
-    world.pod(node="later")
-    world.settle()
-    assert world.phase() == "Pending"
-    world.node("later")
-    world.settle()
-    assert world.phase() == "Running"
 
 
 @pytest.mark.parametrize(
@@ -190,19 +149,6 @@ def test_containers_that_fail_are_restarted_ever_more_slowly(world, policy):
     assert world.status()["containerStatuses"][0]["restartCount"] == 3
 
 
-def test_failing_at_once_for_ever_does_not_stop_the_others():
-    world = World(Settings(restart_s=0))
-    world.node()
-    world.pod("mad", annotations={"quorate.dev/fail-after": "0s"})
-    world.pod("calm")
-    for _ in range(10):
-        world.agents.step()
-        world.passed_s += 1
-        if world.phase("calm") == "Running":
-            return
-    raise AssertionError("the calm pod never ran")
-
-
 def test_run_times_are_drawn_from_the_seed_for_pods_that_may_finish():
     def ends(seed: int) -> list[float]:
         world = World(Settings(run_time=parse_run_time("exponential(100s)")), seed=seed)
@@ -237,20 +183,6 @@ def test_a_deleted_pod_goes_at_once_and_leaves_its_room(world):
     assert world.phase("second") == "Running"
 
 
-def test_a_deletion_may_take_time_but_no_longer_than_the_pod_has():
-    world = World(Settings(removal_s=20))
-    world.node()
-    world.pod("slow")
-    world.pod("quick", terminationGracePeriodSeconds=5)
-    world.settle()
-    world.delete("pods", "slow")
-    world.delete("pods", "quick")
-    world.pass_s(6)
-    assert (world.phase("slow"), world.phase("quick")) == ("Running", "gone")
-    world.pass_s(15)
-    assert world.phase("slow") == "gone"
-
-
 def test_a_pod_with_a_finalizer_says_how_it_ended_before_it_waits_to_go(world):
     world.pod(finalizers=["example.com/stay"], **NEVER)
     world.settle()
@@ -261,46 +193,6 @@ def test_a_pod_with_a_finalizer_says_how_it_ended_before_it_waits_to_go(world):
     world.amend("pods", "p", lambda pod: pod["metadata"].pop("finalizers"))
     world.settle()
     assert world.phase() == "gone"
-
-
-def test_a_pod_that_ended_is_never_brought_back(world):
-    world.pod(annotations={"quorate.dev/complete-after": "1s"})
-    world.pass_s(2)
-    version = world.get()["metadata"]["resourceVersion"]
-    world.annotate("pods", "p", complete_after="1h")
-    world.pass_s(7200)
-    assert world.phase() == "Succeeded"
-    assert world.get()["metadata"]["resourceVersion"] == str(int(version) + 1), "ours, no more"
-
-
-def test_a_pod_that_others_end_frees_its_room(world):
-    world.pod("first", requests={"cpu": "4"})
-    world.settle()
-    world.amend("pods", "first", lambda pod: pod["status"].update(phase="Failed"), "status")
-    world.pod("second", requests={"cpu": "4"})
-    world.settle()
-    assert world.phase("second") == "Running"
-
-
-def test_a_pod_of_the_same_name_is_another_pod(world):
-    world.pod(annotations={"quorate.dev/complete-after": "10s"})
-    world.settle()
-    world.delete("pods", "p", grace_period_s=0)
-    world.pod()
-    world.pass_s(60)
-    assert world.phase() == "Running"
-
-
-def test_readiness_gates_hold_a_pod_back_until_somebody_opens_them(world):
-    world.pod(readinessGates=[{"conditionType": "example.com/open"}])
-    world.settle()
-    assert world.phase() == "Running"
-    assert world.condition("Ready")["reason"] == "ReadinessGatesNotReady"
-    assert world.condition("ContainersReady")["status"] == "True"
-    gate = {"type": "example.com/open", "status": "True"}
-    world.amend("pods", "p", lambda pod: pod["status"]["conditions"].append(gate), "status")
-    world.settle()
-    assert world.condition("Ready")["status"] == "True"
 
 
 def test_agents_that_start_anew_go_on_where_others_were():
@@ -323,23 +215,3 @@ def test_agents_that_start_anew_go_on_where_others_were():
     assert world.phase("runs") == "Running"
     world.pass_s(2)
     assert world.phase("runs") == "Succeeded"
-
-
-def test_one_step_is_bounded_and_says_that_there_is_more():
-    world = World()
-    world.node(pods="1000")
-    world.settle()
-    for index in range(200):
-        world.pod(f"p{index}")
-    world.look_s = 0.02  # longer than a slice
-    assert world.agents.step() == 0.0
-    running = [index for index in range(200) if world.phase(f"p{index}") == "Running"]
-    assert 0 < len(running) < 200
-
-
-def test_a_fixed_run_time_ends_a_pod_in_time():
-    world = World(Settings(run_time=parse_run_time("30s")))
-    world.node()
-    world.pod(**NEVER)
-    world.pass_s(31)
-    assert world.phase() == "Succeeded"

@@ -1,7 +1,5 @@
 """The API as calls: names, versions, deletion, policies, definitions. Pure: no HTTP, no clock."""
 
-import copy
-
 import pytest
 
 from embedded.tests.unit.api.api_world import World, refused
@@ -14,13 +12,6 @@ def world() -> World:
     return World()
 
 
-def test_a_new_object_gets_uid_time_and_version(world):
-    metadata = world.config_map("x")["metadata"]
-    assert metadata["creationTimestamp"] == "2027-01-15T08:00:00Z"
-    assert len(metadata["uid"]) == 36
-    assert metadata["resourceVersion"] == str(world.api.store.revision)
-
-
 def test_a_generated_name_that_is_taken_is_drawn_again(world):
     resource = world.named("v1", "configmaps")
     names = set()
@@ -29,35 +20,6 @@ def test_a_generated_name_that_is_taken_is_drawn_again(world):
         made = world.api.create(resource, "a", {"metadata": {"generateName": "x-"}})
         names.add(made["metadata"]["name"])
     assert len(names) == 3
-
-
-def test_no_object_without_its_namespace(world):
-    error = refused(404, world.create, "v1", "configmaps", {"metadata": {"name": "x"}}, "none")
-    assert error.message == 'namespaces "none" not found'
-
-
-def test_a_name_is_taken_once(world):
-    world.config_map("x")
-    assert refused(409, world.config_map, "x").reason == "AlreadyExists"
-
-
-def test_an_update_of_an_older_version_is_a_conflict(world):
-    first = world.config_map("x")
-    world.update("configmaps", copy.deepcopy({**first, "data": {"k": "1"}}))
-    error = refused(409, world.update, "configmaps", {**first, "data": {"k": "2"}})
-    assert error.reason == "Conflict"
-
-
-def test_an_update_that_changes_nothing_keeps_the_version(world):
-    first = world.config_map("x", data={"k": "v"})
-    again = world.update("configmaps", {"data": {"k": "v"}, "metadata": {**first["metadata"]}})
-    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-
-
-def test_a_dry_run_stores_nothing(world):
-    made = world.create("v1", "configmaps", {"metadata": {"name": "x"}}, dry_run=True)
-    assert made["metadata"]["name"] == "x"
-    assert world.api.find("configmaps", "a", "x") is None
 
 
 def test_finalizers_hold_a_deletion_until_the_last_is_gone(world):
@@ -69,12 +31,6 @@ def test_finalizers_hold_a_deletion_until_the_last_is_gone(world):
     world.update("configmaps", held)
     assert world.api.find("configmaps", "a", "x") is None
     assert made["metadata"]["uid"] == held["metadata"]["uid"]
-
-
-def test_a_deletion_with_another_uid_is_a_conflict(world):
-    world.config_map("x")
-    refused(409, world.delete, "configmaps", "x", uid="other")
-    assert world.api.find("configmaps", "a", "x")
 
 
 def pod(name: str, **spec) -> dict:
@@ -103,15 +59,15 @@ def test_amend_writes_only_what_changed(world):
     assert world.api.amend("configmaps", "a", "none", lambda _obj: None) is None
 
 
-def test_an_apply_patch_creates_and_owns(world):
+def test_an_apply_patch_creates_and_the_last_writer_counts(world):
     named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     patch = Patch("apply", {**named, "data": {"k": "v"}})
     resource = world.named("v1", "configmaps")
-    made = world.api.patch(resource, "a", "x", patch, Writing(field_manager="me"))
-    (entry,) = made["metadata"]["managedFields"]
-    assert (entry["manager"], entry["operation"]) == ("me", "Apply")
+    made = world.api.patch(resource, "a", "x", patch)
+    assert "managedFields" not in made["metadata"]
     other = Patch("apply", {**named, "data": {"k": "w"}})
-    refused(409, world.api.patch, resource, "a", "x", other, Writing(field_manager="you"))
+    changed = world.api.patch(resource, "a", "x", other)
+    assert changed["data"] == {"k": "w"}
 
 
 def policy(expression: str) -> tuple[dict, dict]:
@@ -147,6 +103,14 @@ def test_a_bound_policy_refuses_what_breaks_its_expression(world):
 def test_an_expression_that_fails_refuses_too(world):
     bind_policy(world, "object.nothing.at.all")
     assert "resulted in error" in refused(422, world.config_map, "x").message
+
+
+def test_what_is_not_evaluated_of_a_policy_is_refused(world):
+    made, _ = policy("true")
+    made["spec"] |= {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    plural = "validatingadmissionpolicies"
+    error = refused(422, world.create, "admissionregistration.k8s.io/v1", plural, made)
+    assert [cause["field"] for cause in error.details["causes"]] == ["spec.paramKind"]
 
 
 def definition(kind: str, plural: str) -> dict:
@@ -188,20 +152,6 @@ def test_metadata_of_a_custom_resource_is_written_anew_as_of_any_other_kind(worl
     assert decoded["metadata"] == {"name": "x", "annotations": {"a": ""}}
 
 
-def test_a_custom_resource_has_no_negative_number_of_replicas(world):
-    made = definition("Thing", "things")
-    paths = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
-    made["spec"]["versions"][0]["subresources"] = {"scale": paths}
-    world.api.create(world.named("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", made)
-    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": {"n": 1}}
-    world.create("t.dev/v1", "things", thing)
-    scale = {"metadata": {"name": "x"}, "spec": {"replicas": -1}}
-    things = world.named("t.dev/v1", "things")
-    error = refused(422, world.api.update, things, "a", "x", scale, subresource="scale")
-    assert error.details["kind"] == "Thing"
-    assert [one["field"] for one in error.details["causes"]] == [".spec.n"]
-
-
 def test_a_custom_resource_in_which_1_becomes_true_has_changed(world):
     crds = world.named("apiextensions.k8s.io/v1", "customresourcedefinitions")
     made = definition("Thing", "things")
@@ -214,21 +164,6 @@ def test_a_custom_resource_in_which_1_becomes_true_has_changed(world):
     for one, generation in ((1, 1), (True, 2)):
         made = world.api.update(things, "a", "x", {**made, "any": [one, 2]})
         assert made["metadata"]["generation"] == generation
-
-
-def test_items_of_a_list_by_keys_are_objects(world):
-    items = {"type": "object", "properties": {"name": {"type": "string"}}}
-    by_name = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-    made = definition("Thing", "things")
-    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema["properties"]["parts"] = {"type": "array", "items": items, **by_name}
-    world.api.create(world.named("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", made)
-    thing = {"apiVersion": "t.dev/v1", "kind": "Thing", "metadata": {"name": "x"}}
-    thing["parts"] = [{"name": "a"}, False, {"name": "a"}]
-    error = refused(422, world.create, "t.dev/v1", "things", thing)
-    told = [(one["reason"], one["field"]) for one in error.details["causes"]]
-    kinds = "FieldValueTypeInvalid", "FieldValueInvalid"
-    assert told == [(kind, "parts[1]") for kind in kinds]
 
 
 def test_a_definition_waits_for_finalizers_of_its_objects(world):

@@ -27,7 +27,7 @@ class World:
         chance = random.Random(7)
         store = store or Store()
         self.api = Api(store, registry, now_s=lambda: self.now_s, chance=chance)
-        self.manager = Manager(self.api, lambda: self.now_s, ca_pem="PEM")
+        self.manager = Manager(self.api, lambda: self.now_s)
         if store.count("namespaces") == 0:
             self.namespace("default")
             for index in range(nodes):

@@ -3,8 +3,7 @@
 import pytest
 
 from embedded.tests.unit.controllers.controllers_world import START_S, World, job
-from pocketkube.controllers.jobs.cron_schedule import parse_schedule
-from pocketkube.controllers.jobs.job_tally import parse_indexes, written_indexes
+from pocketkube.controllers.jobs.cron_jobs import parse_schedule
 from pocketkube.objects import parsed_time_s, rfc3339
 
 JOBS = "jobs.batch"
@@ -68,23 +67,6 @@ def test_indexed_pods_know_their_index(world):
     assert metadata["labels"]["batch.kubernetes.io/job-completion-index"] == "1"
     assert metadata["annotations"]["batch.kubernetes.io/job-completion-index"] == "1"
     assert spec["hostname"] == "j-1"
-    path = "metadata.labels['batch.kubernetes.io/job-completion-index']"
-    reference = {"apiVersion": "v1", "fieldPath": path}
-    assert spec["containers"][0]["env"] == [
-        {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": reference}}
-    ]
-
-
-def test_an_index_that_failed_is_tried_again_and_each_counts_once(world):
-    _start(world, parallelism=2, completions=4, completionMode="Indexed")
-    first = next(n for n in _running(world) if n.startswith("j-0-"))
-    world.set_phase(first, "Failed")
-    world.settle(15)
-    assert sorted(name[:4] for name in _running(world)) == ["j-0-", "j-1-"]
-    for _ in range(3):
-        _end(world, "Succeeded", 2)
-    status = world.status(JOBS, "j")
-    assert (status["succeeded"], status["failed"], status["completedIndexes"]) == (4, 1, "0-3")
 
 
 def test_too_many_failures_end_a_job(world):
@@ -101,38 +83,12 @@ def test_too_many_failures_end_a_job(world):
     assert "BackoffLimitExceeded" in world.reasons("j")
 
 
-def test_a_failed_pod_is_replaced_after_a_pause_that_doubles(world):
-    _start(world, backoffLimit=9)
-    pauses = []
-    for _ in range(3):
-        at_s = world.now_s
-        _end(world, "Failed")
-        while not _running(world):
-            world.settle(1)
-        pauses.append(round(world.now_s - at_s))
-    assert pauses == [10, 20, 40]
-
-
 def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced(world):
     _start(world)
     world.delete("pods", _running(world)[0])
     world.settle(15)
     assert world.status(JOBS, "j")["failed"] == 1
     assert len(_running(world)) == 1
-
-
-def test_successes_are_remembered_when_their_pods_are_gone(world):
-    _start(world, parallelism=2, completions=3, completionMode="Indexed")
-    _end(world, "Succeeded", 2)
-    for pod in world.pods():
-        if pod["status"]["phase"] == "Succeeded":
-            world.delete("pods", pod["metadata"]["name"])
-    world.settle()
-    assert world.status(JOBS, "j")["completedIndexes"] == "0,1"
-    again = World(store=world.api.store)
-    again.settle()
-    assert again.status(JOBS, "j")["succeeded"] == 2
-    assert [name[:4] for name in _running(again)] == ["j-2-"]
 
 
 def test_a_suspended_job_has_no_pods_and_goes_on_without_blame(world):
@@ -158,18 +114,6 @@ def test_a_suspended_job_has_no_pods_and_goes_on_without_blame(world):
     assert [r for r in world.reasons("j") if "Success" not in r] == ["Suspended", "Resumed"]
 
 
-def test_less_parallelism_takes_pods_away_without_blame(world):
-    _start(world, parallelism=3, completions=3, completionMode="Indexed")
-
-    def change(found):
-        found["spec"]["parallelism"] = 1
-
-    world.patch(JOBS, "j", change)
-    world.settle()
-    assert [name[:4] for name in _running(world)] == ["j-0-"]
-    assert "failed" not in world.status(JOBS, "j")
-
-
 def test_a_job_that_runs_for_too_long_fails(world):
     _start(world, activeDeadlineSeconds=30)
     world.settle(20)
@@ -187,37 +131,6 @@ def test_a_finished_job_goes_with_its_pods_when_its_time_is_over(world):
     world.settle(12)
     assert world.names(JOBS) == []
     assert world.pods() == []
-
-
-def test_a_job_that_somebody_else_manages_is_left_alone(world):
-    _start(world, managedBy="example.com/other")
-    assert not world.pods()
-    assert not world.find(JOBS, "j").get("status")
-
-
-def test_a_work_queue_is_done_with_its_first_success(world):
-    body = job("j", parallelism=3)
-    world.create("batch/v1", "jobs", body)
-
-    def no_completions(found):
-        found["spec"].pop("completions", None)
-
-    world.patch(JOBS, "j", no_completions)
-    world.settle()
-    assert len(_running(world)) == 3
-    _end(world, "Succeeded")
-    assert len(_running(world)) == 2
-    assert not _conditions(world)
-    _end(world, "Succeeded", 2)
-    assert _conditions(world)[-1][0] == "Complete"
-
-
-@pytest.mark.parametrize(
-    ("indexes", "text"), [([], ""), ([0, 1], "0,1"), ([4, 0, 1, 2], "0-2,4"), ([7], "7")]
-)
-def test_indexes_are_written_as_upstream_writes_them(indexes, text):
-    assert written_indexes(indexes) == text
-    assert sorted(parse_indexes(text)) == sorted(indexes)
 
 
 # CronJobs
@@ -247,38 +160,29 @@ def test_a_cron_job_that_may_not_overlap_waits(world):
     assert "JobAlreadyActive" in world.reasons("c")
 
 
-def test_a_cron_job_keeps_three_successes(world):
-    _cron(world)
-    for _ in range(6):
-        world.settle(5 * 60)
-        for name in _running(world):
-            world.set_phase(name, "Succeeded")
-    world.settle()
-    assert len(world.names(JOBS)) == 3
-    assert "SawCompletedJob" in world.reasons("c")
-
-
 @pytest.mark.parametrize(
-    ("schedule", "zone", "after", "wanted"),
+    ("schedule", "until", "turn"),
     [
-        ("* * * * *", None, "2026-01-01T00:00:30Z", "2026-01-01T00:01:00Z"),
-        ("30 8 * * MON-FRI", None, "2026-01-03T00:00:00Z", "2026-01-05T08:30:00Z"),
-        ("0 0 29 2 *", None, "2026-01-01T00:00:00Z", "2028-02-29T00:00:00Z"),
-        ("0 0 1 * 0", None, "2026-01-02T00:00:00Z", "2026-01-04T00:00:00Z"),
-        ("@hourly", None, "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"),
-        ("0 12 * * *", "Europe/Berlin", "2026-07-01T00:00:00Z", "2026-07-01T10:00:00Z"),
-        ("10-20/5 1 * jan *", None, "2026-01-01T01:11:00Z", "2026-01-01T01:15:00Z"),
+        ("* * * * *", "2026-01-01T00:01:30Z", "2026-01-01T00:01:00Z"),
+        ("30 8 * * 1-5", "2026-01-05T09:00:00Z", "2026-01-05T08:30:00Z"),
+        ("30 8 * * 1-5", "2026-01-04T09:00:00Z", None),  # a Sunday
+        ("0 0 1 * 0", "2026-01-04T00:00:00Z", "2026-01-04T00:00:00Z"),
+        ("@hourly", "2026-01-01T01:00:59Z", "2026-01-01T01:00:00Z"),
+        ("10-20/5 1 * 1 *", "2026-01-01T01:18:00Z", "2026-01-01T01:15:00Z"),
     ],
 )
-def test_the_next_time_of_a_schedule(schedule, zone, after, wanted):
-    found_s = parse_schedule(schedule, zone).next(parsed_time_s(after))
-    assert rfc3339(found_s) == wanted
+def test_the_last_turn_of_a_schedule_within_an_hour(schedule, until, turn):
+    until_s = parsed_time_s(until)
+    turn_s = parse_schedule(schedule).last_turn_s(until_s - 3600, until_s)
+    assert turn_s == (parsed_time_s(turn) if turn else None)
 
 
-def test_the_last_time_is_found_after_a_long_pause():
-    hour_s, now_s = 3600.0, 1_800_000_000.0
-    assert parse_schedule("* * * * *").latest(now_s - 900 * hour_s, now_s) == now_s
-    assert parse_schedule("@yearly").latest(now_s - 60, now_s) is None
+@pytest.mark.parametrize("wrong", [{"schedule": "@never"}, {"timeZone": "Europe/Berlin"}])
+def test_what_is_not_read_of_a_schedule_is_told(world, wrong):
+    _cron(world, **wrong)
+    world.settle(11 * 60)
+    assert world.names(JOBS) == []
+    assert "UnparseableSchedule" in world.reasons("c")
 
 
 @pytest.mark.parametrize("schedule", ["* * * *", "61 * * * *", "a * * * *", "5-1 * * * *"])

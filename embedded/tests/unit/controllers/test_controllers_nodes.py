@@ -43,19 +43,6 @@ def test_a_cordoned_node_is_tainted_until_it_is_uncordoned(world):
     assert _taints(world, "node-0") == set()
 
 
-def test_taints_of_others_stay(world):
-    _set(world, "node-0", taints=[{"key": "mine", "effect": "NoSchedule"}], unschedulable=True)
-    assert _taints(world, "node-0") == {("mine", "NoSchedule"), ("unschedulable", "NoSchedule")}
-    _set(world, "node-0", unschedulable=False)
-    assert _taints(world, "node-0") == {("mine", "NoSchedule")}
-
-
-def test_a_node_without_any_condition_is_left_alone(world):
-    world.create("v1", "nodes", {"metadata": {"name": "bare"}})
-    world.settle()
-    assert _taints(world, "bare") == set()
-
-
 def _pod(world, name, node="node-0", **spec):
     containers = [{"name": "c", "image": "x"}]
     body = {"metadata": {"name": name}, "spec": {"containers": containers, **spec}}
@@ -90,16 +77,6 @@ def test_a_pod_stays_if_the_taint_goes_in_time(world):
     _set(world, "node-0", taints=[])
     world.settle(60)
     assert world.names("pods") == ["soon"]
-
-
-def test_pods_stay_on_a_node_that_fails_for_five_minutes(world):
-    _pod(world, "p")
-    world.settle()
-    world.set_ready("node-0", "Unknown")
-    world.settle(290)
-    assert world.names("pods") == ["p"]
-    world.settle(20)
-    assert world.names("pods") == []
 
 
 # Budgets
@@ -148,24 +125,6 @@ def test_a_budget_follows_its_pods(world):
     assert _counts(world)[2] == 1
 
 
-def test_an_eviction_is_counted_until_the_pod_goes(world):
-    world.create("apps/v1", "replicasets", workload("web", replicas=2))
-    world.settle()
-    _budget(world, minAvailable=1)
-    world.kubelets = False
-    name = world.names("pods")[0]
-
-    def evicting(found):
-        found["status"]["disruptedPods"] = {name: world.time()}
-
-    world.api.amend(BUDGETS, "default", "b", evicting, subresource="status")
-    world.settle()
-    assert _counts(world) == (2, 1, 1, 0)
-    world.settle(130)
-    assert _counts(world) == (2, 1, 2, 1)
-    assert "disruptedPods" not in world.status(BUDGETS, "b")
-
-
 # PodGroups
 
 
@@ -186,15 +145,3 @@ def test_a_pod_group_stays_until_no_pod_of_it_runs(world):
 
 
 # Events
-
-
-def test_the_events_of_one_object_are_limited(world):
-    world.create("apps/v1", "replicasets", workload("rs", replicas=100))
-    world.settle()
-    found = [e for e in world.api.find_all("events") if e["involvedObject"]["name"] == "rs"]
-    assert len(found) == 25
-    assert {e["count"] for e in found} == {1}
-    event = found[0]
-    assert event["source"] == {"component": "replicaset-controller"}
-    assert event["involvedObject"]["kind"] == "ReplicaSet"
-    assert event["eventTime"] is None

@@ -62,26 +62,6 @@ def test_a_pod_with_a_template_gets_a_claim_of_its_own_and_is_told_its_name(worl
     assert told == [{"name": "gpu", "resourceClaimName": name}]
 
 
-def test_a_template_that_comes_later_is_used_then(world):
-    with_template(world)
-    assert world.names(CLAIMS) == []
-    assert world.reasons("p") == ["FailedResourceClaimCreation"]
-    template(world)
-    world.settle()
-    assert len(world.names(CLAIMS)) == 1
-
-
-def test_a_claim_is_made_once_however_often_the_pod_changes(world):
-    template(world)
-    with_template(world)
-    world.patch("pods", "p", lambda found: found["metadata"].update(labels={"x": "y"}))
-    world.settle()
-    world.patch("pods", "p", lambda found: found["status"].pop("resourceClaimStatuses"))
-    world.settle()
-    assert len(world.names(CLAIMS)) == 1
-    assert world.status("pods", "p")["resourceClaimStatuses"]
-
-
 def test_a_claim_of_a_pod_that_ended_goes(world):
     template(world)
     with_template(world)
@@ -114,14 +94,6 @@ def test_a_claim_that_several_pods_share_is_free_again_with_the_last_of_them(wor
     assert "finalizers" not in world.find(CLAIMS, "s")["metadata"]
 
 
-def test_a_claim_that_is_reserved_for_a_waiting_pod_stays_so(world):
-    template(world)
-    with_template(world)
-    (name,) = world.names(CLAIMS)
-    allocate(world, name, "p")
-    assert world.status(CLAIMS, name)["reservedFor"]
-
-
 EPHEMERAL = {
     "volumeClaimTemplate": {
         "metadata": {"labels": {"a": "b"}},
@@ -141,11 +113,3 @@ def test_an_ephemeral_volume_gets_a_claim_that_the_pod_owns(world):
     world.delete("pods", "p", grace_period_s=0)
     world.settle(60)
     assert world.names(VOLUME_CLAIMS) == []
-
-
-def test_a_claim_of_that_name_that_is_not_the_pod_s_is_left_alone(world):
-    body = {"metadata": {"name": "p-scratch"}, "spec": EPHEMERAL["volumeClaimTemplate"]["spec"]}
-    world.create("v1", VOLUME_CLAIMS, body)
-    pod(world, volumes=[{"name": "scratch", "ephemeral": EPHEMERAL}])
-    assert "ownerReferences" not in world.find(VOLUME_CLAIMS, "p-scratch")["metadata"]
-    assert world.reasons("p") == ["FailedBinding"]

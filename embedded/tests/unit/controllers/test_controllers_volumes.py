@@ -57,15 +57,6 @@ def test_a_claim_in_use_goes_with_its_last_pod(world, name, of_pod):
     assert claims(world) == []
 
 
-def test_a_pod_that_is_on_no_node_holds_nothing():
-    world = World(kubelets=False)
-    world.create("v1", "persistentvolumeclaims", claim())
-    world.create("v1", "pods", pod("user", NAMED))
-    world.delete("persistentvolumeclaims", "data")
-    world.settle()
-    assert claims(world) == []
-
-
 def test_a_volume_stays_while_it_is_bound(world):
     world.create("v1", "persistentvolumes", volume())
     world.create("v1", "persistentvolumeclaims", claim())
@@ -77,11 +68,3 @@ def test_a_volume_stays_while_it_is_bound(world):
     world.delete("persistentvolumeclaims", "data")
     world.settle()
     assert world.names("persistentvolumes", "") == []
-
-
-def test_a_namespace_with_claims_can_be_deleted(world):
-    world.namespace("other")
-    world.create("v1", "persistentvolumeclaims", claim(), namespace="other")
-    world.delete("namespaces", "other", "")
-    world.settle()
-    assert "other" not in world.names("namespaces", "")

@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
-from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource, Subresource
 from pocketkube.server.documents import discovery
 
 DOCUMENT = Document.load()
-CLIENT_GO = (
-    f"{discovery.AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;"
-    "as=APIGroupDiscoveryList,application/json"
-)
 
 
 def custom(group: str, version: str, plural: str, kind: str) -> Resource:
@@ -48,50 +43,9 @@ def registry(*more: Resource) -> Registry:
     return Registry([*DOCUMENT.resources(), *more])
 
 
-def get(path: str, accept: str = "application/json", *more: Resource) -> Any:
-    found = discovery.page(path, accept, registry(*more), DOCUMENT)
+def get(path: str, *more: Resource) -> Any:
+    found = discovery.page(path, registry(*more), DOCUMENT)
     return None if found is None else json.loads(found[1])
-
-
-@pytest.mark.parametrize(("path", "core"), [("/api", True), ("/apis", False)])
-def test_the_aggregated_list_is_as_recorded(path, core):
-    recorded = [group for group in DOCUMENT.groups if (not group["name"]) == core]
-    items = get(path, CLIENT_GO)["items"]
-    assert [item["versions"] for item in items] == [group["versions"] for group in recorded]
-    names = [{"name": group["name"]} if group["name"] else {} for group in recorded]
-    assert [item["metadata"] for item in items] == names
-
-
-def test_the_aggregated_list_has_its_own_media_type():
-    found = discovery.page("/apis", CLIENT_GO, registry(), DOCUMENT)
-    assert found is not None
-    assert found[0] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    plain = discovery.page("/apis", "*/*", registry(), DOCUMENT)
-    assert plain is not None
-    assert plain[0] == "application/json"
-
-
-@pytest.mark.parametrize(
-    ("accept", "aggregated"),
-    [
-        ("", False),
-        ("*/*", False),
-        ("application/json", False),
-        (f"application/json,{discovery.AGGREGATED}", False),
-        ("application/vnd.kubernetes.protobuf,application/json", False),
-        (CLIENT_GO.split(",", 1)[1], False),
-        (CLIENT_GO, True),
-        (discovery.AGGREGATED.replace(";", "; "), True),
-    ],
-)
-def test_the_first_media_type_that_is_served_decides(accept, aggregated):
-    assert discovery.wants_aggregated(accept) is aggregated
-
-
-def test_who_takes_no_json_is_told():
-    with pytest.raises(ApiError) as caught:
-        get("/apis", "text/html")
-    assert caught.value.code == 406
 
 
 def test_plain_lists_name_subresources_after_their_resource():
@@ -121,24 +75,15 @@ def test_crds_come_after_the_built_in_groups_by_name_and_stability():
     random.Random(1).shuffle(versions)
     more = [custom("zeta.io", version, "widgets", "Widget") for version in versions]
     more.append(custom("alpha.io", "v1", "things", "Thing"))
-    items = get("/apis", CLIENT_GO, *more)["items"]
-    assert [item["metadata"]["name"] for item in items[-2:]] == ["alpha.io", "zeta.io"]
-    assert [version["version"] for version in items[-1]["versions"]] == [
+    groups = get("/apis", *more)["groups"]
+    assert [group["name"] for group in groups[-2:]] == ["alpha.io", "zeta.io"]
+    assert [version["version"] for version in groups[-1]["versions"]] == [
         "v10", "v2", "v1", "v1beta2", "v1beta1", "v11alpha2", "v1alpha1", "foo",
     ]  # fmt: skip
 
 
 def test_crds_are_written_as_the_real_server_writes_them():
     more = custom("zeta.io", "v1", "widgets", "Widget")
-    (resource,) = get("/apis", CLIENT_GO, more)["items"][-1]["versions"][0]["resources"]
-    assert resource["responseKind"] == {"group": "zeta.io", "version": "v1", "kind": "Widget"}
-    assert resource["verbs"][:2] == ["delete", "deletecollection"]
-    assert [sub["subresource"] for sub in resource["subresources"]] == ["status", "scale"]
-    plain = get("/apis/zeta.io/v1", "", more)["resources"]
-    assert [entry["name"] for entry in plain] == ["widgets", "widgets/status", "widgets/scale"]
-
-
-def test_the_root_lists_what_there_is():
-    paths = get("/", "", custom("zeta.io", "v1", "widgets", "Widget"))["paths"]
-    assert {"/api/v1", "/apis/apps", "/apis/apps/v1", "/apis/zeta.io/v1", "/version"} <= {*paths}
-    assert paths == sorted(paths)
+    resources = get("/apis/zeta.io/v1", more)["resources"]
+    assert resources[0]["verbs"][:2] == ["delete", "deletecollection"]
+    assert [entry["name"] for entry in resources] == ["widgets", "widgets/status", "widgets/scale"]

@@ -11,9 +11,7 @@ from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.server.answers import Form, Wanted
-from pocketkube.server.options import check_listing, check_watching
 from pocketkube.server.reading import page_of
-from pocketkube.server.requests import target_of
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
 from pocketkube.store.store import Store
@@ -50,12 +48,6 @@ def first_events(store, **query):
     return [msgspec.json.decode(line) for line in watch.first_lines(query)]
 
 
-def test_one_object_cannot_be_watched_by_its_path():
-    target = target_of(REGISTRY, "GET", "/api/v1/namespaces/a", MultiDict(watch="1"))
-    assert target is not None
-    assert (target.verb, target.name) == ("get", "a")
-
-
 def test_a_list_at_any_revision_is_never_in_pages(store):
     assert page(store, limit="1")[0] == ["a"]
     names, metadata = page(store, limit="1", resourceVersion="0")
@@ -78,59 +70,6 @@ def test_a_list_in_the_future_is_refused_for_now(store):
     error = refusal(page, store, resourceVersion="999999")
     assert (error.code, error.reason) == (504, "Timeout")
     assert error.message.startswith("Timeout: Too large resource version: 999999, current: ")
-
-
-MATCH = "resourceVersionMatch"
-
-
-@pytest.mark.parametrize(
-    ("query", "causes"),
-    [
-        (
-            {"sendInitialEvents": "true"},
-            [(MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")],
-        ),
-        (
-            {"resourceVersionMatch": "NotOlderThan"},
-            [(MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is ")],
-        ),
-        (
-            {"sendInitialEvents": "true", "resourceVersionMatch": "Exact"},
-            [
-                (MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
-                (MATCH, 'Unsupported value: "Exact": supported values: "NotOlderThan"'),
-            ],
-        ),
-        (
-            {
-                "sendInitialEvents": "true",
-                "resourceVersionMatch": "NotOlderThan",
-                "continue": "c",
-            },
-            [(MATCH, "resourceVersionMatch is forbidden when continue is provided")],
-        ),
-    ],
-)
-def test_options_of_a_watch_that_contradict_one_another_are_refused(query, causes):
-    error = refusal(check_watching, MultiDict(query))
-    assert error.code == 422
-    found = error.details["causes"]
-    assert [one["field"] for one in found] == [field for field, _ in causes]
-    for one, (_, words) in zip(found, causes, strict=True):
-        assert words in one["message"]
-
-
-def test_initial_events_are_for_watches_only():
-    error = refusal(check_listing, MultiDict(sendInitialEvents="false"))
-    assert (error.code, error.details["causes"][0]["field"]) == (422, "sendInitialEvents")
-
-
-def test_a_watch_list_ends_what_is_there_with_a_bookmark(store):
-    events = first_events(store, sendInitialEvents="true", allowWatchBookmarks="true")
-    assert [event["type"] for event in events] == ["ADDED"] * 3 + ["BOOKMARK"]
-    metadata = events[-1]["object"]["metadata"]
-    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert metadata["resourceVersion"] == str(store.revision)
 
 
 def test_a_watch_list_of_the_future_is_refused_in_its_stream(store):

@@ -2,14 +2,12 @@
 
 import os
 import stat
-import threading
 
 import pytest
 
 from pocketkube.access import secrets_in
 from pocketkube.cluster import EmbeddedCluster, Options
-from pocketkube.private_files import private_folder, tighten, write_private
-from tools.controlplane import credentials
+from pocketkube.private_files import private_folder, write_private
 
 
 def mode(path):
@@ -40,8 +38,7 @@ async def test_all_that_a_cluster_keeps_is_private_whatever_the_umask(tmp_path, 
     folder = tmp_path / "cluster"
     modes = await live(folder)
     assert mode(folder) == 0o700
-    assert {"state.sqlite3", "secrets.json", "server.pem", "kubeconfig"} <= modes.keys()
-    assert any(name.endswith("-wal") for name in modes)
+    assert {"state.journal", "secrets.json", "server.pem", "kubeconfig"} <= modes.keys()
     del modes["ca.crt"]
     assert set(modes.values()) == {0o600}
 
@@ -69,40 +66,6 @@ def test_a_folder_of_other_things_keeps_its_mode(tmp_path):
     assert mode(folder / "secrets.json") == 0o600
 
 
-def test_a_folder_that_all_may_write_to_keeps_its_mode(tmp_path):
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    private_folder(folder, ())
-    assert mode(folder) == 0o1777
-
-
-def test_nobody_meets_a_wide_or_half_written_file(tmp_path):
-    """Looked at from beside while it is written again and again over one that was open to all."""
-    path = tmp_path / "token"
-    path.write_text("old")
-    path.chmod(0o666)
-    done, seen = threading.Event(), set()
-
-    def look():
-        while not done.is_set():
-            for one in tmp_path.iterdir():
-                try:
-                    seen.add((one == path and one.read_text()[-3:], mode(one)))
-                except FileNotFoundError:
-                    continue
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    for _ in range(50):
-        write_private(path, "x" * 100_000 + "new")
-    done.set()
-    watcher.join()
-    assert {found for found in seen if found[1] != 0o600} <= {("old", 0o666)}
-    assert {text for text, _ in seen if text} <= {"old", "new"}
-    assert mode(path) == 0o600
-
-
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "token"
     path.write_text("old")
@@ -115,22 +78,3 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         write_private(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_tighten_never_widens(tmp_path):
-    path = tmp_path / "x"
-    tighten(path)
-    path.touch()
-    for before, after in ((0o644, 0o600), (0o400, 0o400), (0o660, 0o600)):
-        path.chmod(before)
-        tighten(path)
-        assert mode(path) == after
-
-
-def test_the_real_control_planes_keys_are_private(tmp_path, umask):
-    made = credentials.prepare(tmp_path)
-    made.write_kubeconfig("admin", "https://127.0.0.1:1", "t")
-    assert {mode(path) for path in tmp_path.iterdir()} == {0o600}
-    made.token_file.chmod(0o644)
-    credentials.prepare(tmp_path)
-    assert mode(made.token_file) == 0o600

@@ -1,7 +1,7 @@
 """The store: revisions, order, watches and the window of the past."""
 
 from pocketkube.store import store as store_module
-from pocketkube.store.store import Event, Store
+from pocketkube.store.store import Store
 
 
 def obj(name: str, namespace: str = "a", **metadata) -> dict:
@@ -31,16 +31,6 @@ def test_entries_come_in_the_order_of_namespace_and_name():
     assert names(store, "a") == [("a", "a"), ("a", "z")]
 
 
-def test_a_stored_object_is_not_touched_by_changes_of_what_was_given_or_returned():
-    store = Store()
-    given = obj("x", labels={"k": "v"})
-    store.put("things", given)
-    given["metadata"]["labels"]["k"] = "changed"
-    entry = store.get("things", "a", "x")
-    entry.object["metadata"]["labels"]["k"] = "changed too"
-    assert store.get("things", "a", "x").object["metadata"]["labels"] == {"k": "v"}
-
-
 def test_watchers_see_adds_changes_and_deletions_with_what_was_before():
     store, seen = Store(), []
     stop = store.watch("things", seen.append)
@@ -55,15 +45,6 @@ def test_watchers_see_adds_changes_and_deletions_with_what_was_before():
     assert seen[1].before.labels == {}
     assert seen[2].entry.revision == gone.revision > seen[1].entry.revision
     assert seen[2].object["metadata"]["labels"] == {"k": "v"}
-
-
-def test_removing_what_is_not_there_tells_nobody():
-    store, seen = Store(), []
-    store.watch("things", seen.append)
-    before = store.revision
-    assert store.remove("things", "a", "x") is None
-    assert not seen
-    assert store.revision == before
 
 
 def test_since_gives_what_happened_after_a_revision():
@@ -90,14 +71,3 @@ def test_since_says_when_the_window_does_not_reach_back(monkeypatch):
     store.put("things", obj("3"))
     assert store.since("things", first) is None
     assert len(store.since("things", store.revision - 2)) == 2
-
-
-def test_events_in_the_window_hold_no_decoded_objects():
-    store = Store()
-
-    def look(event: Event) -> None:
-        assert event.object["metadata"]["name"] == "x"
-
-    store.watch("things", look)
-    store.put("things", obj("x"))
-    assert "object" not in vars(store.since("things", 0)[0])

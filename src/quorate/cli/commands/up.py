@@ -24,15 +24,15 @@ import msgspec
 import yaml
 
 from pocketkube.access import kubeconfig
-from pocketkube.agents.durations import parse_run_time
 from pocketkube.agents.settings import Settings as AgentSettings
+from pocketkube.agents.settings import parse_run_time
 from pocketkube.cluster import EmbeddedCluster, Options
 from pocketkube.controllers.claims.volume_binding import PROVISIONER
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object
 from pocketkube.private_files import write_private
 from pocketkube.server.http import ListenError
-from pocketkube.store.durable import DataError
+from pocketkube.store.journal import DataError
 from quorate.cli import kubeconfig_file, processes
 from quorate.cli.commands import background
 from quorate.cli.commands.manifests import render

@@ -19,7 +19,7 @@ from pocketkube.api.eviction import evict
 from pocketkube.api.writing import Writing
 from pocketkube.objects import Object
 from pocketkube.server import answers, options, reading
-from pocketkube.server.requests import Target, target_of
+from pocketkube.server.requests import Target, asked_of, resolved
 from pocketkube.server.selecting import selection_of
 from pocketkube.server.watches import Watch
 from pocketkube.server.writing import bodies
@@ -27,7 +27,7 @@ from quorate.shell.kube.errors import ApiError, error_from_response
 
 _WANTED = answers.Wanted(answers.Form.OBJECT)
 _DONE = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
-_HOW = Writing(agent="quorate")
+_HOW = Writing()
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
@@ -77,7 +77,7 @@ class Server:
         """Return a watch of a collection, not yet begun. Raises the shell's ApiError."""
         query = query_of(params)
         try:
-            target = target_of(self.api.registry, "GET", path, query)
+            target = self._target_of("GET", path, query)
             if target is None:
                 raise errors.no_such_path()
             selection = selection_of(target.resource, target.namespace, query)
@@ -88,7 +88,7 @@ class Server:
 
     def _answer(self, request: Request) -> bytes:
         query = query_of(request.params)
-        target = target_of(self.api.registry, request.method, request.path, query)
+        target = self._target_of(request.method, request.path, query)
         if target is None:
             raise errors.no_such_path()
         match request.method:
@@ -115,6 +115,10 @@ class Server:
                 deleting = options.deleting_of(request.body, query, "application/json")
                 last = self.api.delete(target.resource, target.namespace, target.name, deleting)
                 return self._written(target, last)
+
+    def _target_of(self, method: str, path: str, query: MultiDict[str]) -> Target | None:
+        asked = asked_of(method, path, query)
+        return None if asked is None else resolved(self.api.registry, asked, method)
 
     def _read(self, target: Target, query: MultiDict[str]) -> bytes:
         api, resource = self.api, target.resource

@@ -20,8 +20,8 @@ from pocketkube.agents.agents import Agents
 from pocketkube.agents.settings import Settings
 from pocketkube.api.api import Api
 from pocketkube.objects import Object
-from pocketkube.registry.custom import resources_of
 from pocketkube.registry.resources import Registry
+from pocketkube.registry.rules.definitions import resources_of
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Event, Store

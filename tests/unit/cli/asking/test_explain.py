@@ -3,14 +3,13 @@
 Method: the command line in this process, against a server that answers by path over real HTTP.
 """
 
-import datetime
 import json
 import socket
 
 import pytest
 import yaml
 
-from pocketkube.server import tls
+from pocketkube.server.http import prepare_certificates, tls_context
 from quorate.shell.watch.objects import gang_kinds
 from tests.unit.cli.api_server import (
     EVENTS,
@@ -226,9 +225,9 @@ def test_no_such_host(tmp_path, capsys, monkeypatch):
 
 
 def test_a_certificate_of_an_unknown_authority(tmp_path, capsys):
-    tls.prepare(tmp_path, datetime.datetime.now(datetime.UTC))
+    prepare_certificates(tmp_path)
     server = small_cluster()
-    with serving(server, tls.context(tmp_path)):
+    with serving(server, tls_context(tmp_path)):
         config = kubeconfig(tmp_path, server.url)
         said = failing(capsys, "--kubeconfig", config)
         assert "TLS with the API server failed: " in said

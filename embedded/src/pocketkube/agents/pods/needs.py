@@ -61,7 +61,7 @@ class PodNeeds:
     """What one pod needs.
 
     ``requests`` are in base units, millicores for cpu, else whole units, and sorted by name;
-    ``placement`` is what ``matching.node_rules.fits`` reads of a pod spec.
+    ``placement`` is what ``matching.selectors.fits`` reads of a pod spec.
     """
 
     requests: tuple[tuple[str, int], ...] = ()

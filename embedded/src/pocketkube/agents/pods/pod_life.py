@@ -10,24 +10,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from pocketkube.agents.durations import duration_s
 from pocketkube.agents.facts import TERMINAL, PodFacts, PodReader
-from pocketkube.agents.ground import Node, Pod, Stage
+from pocketkube.agents.ground import Node, Pod, Refusal, Room, Stage, refusal
 from pocketkube.agents.pods import pod_status
-from pocketkube.agents.pods.admission import Refusal, Room, refusal, told_refusal
-from pocketkube.agents.records import warn
 from pocketkube.agents.settings import (
     COMPLETE_AFTER,
     FAIL_AFTER,
     REFUSE_PODS,
     START_AFTER,
     Settings,
+    duration_s,
 )
-from pocketkube.agents.timers import Key, Timers
 from pocketkube.api.api import Api
+from pocketkube.api.background import Recorder, WorkQueue
 from pocketkube.api.writing import Deleting
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object, parsed_time_s, rfc3339
+
+Key = tuple[str, str]
+"""Namespace and name of a pod."""
 
 _TURNS_MAX = 4  # at once, from binding to a first restart; what is due then rings a timer
 _RESTARTS_COUNTED = 16  # the wait has long reached its maximum
@@ -42,22 +43,20 @@ class PodLife:
         settings: Settings,
         chance: random.Random,
         nodes: Mapping[str, Node],
-        timers: Timers,
+        due: WorkQueue[Key],
     ) -> None:
         self._api = api
         self._settings = settings
         self._chance = chance
         self._nodes = nodes
-        self._timers = timers
+        self._due = due
+        self._recorder = Recorder(api)
         self._reader = PodReader()
         self._pods: dict[Key, Pod] = {}
         self._on_node: dict[str, dict[Key, None]] = {}
         self._second, self._second_text = -1, ""
         self.writing: Key | None = None
         """The pod that is being written: the one event that follows is no news to us."""
-
-    def __len__(self) -> int:
-        return len(self._pods)
 
     # What may make something due
 
@@ -92,17 +91,11 @@ class PodLife:
         for pod in pods:
             self.examine(pod, now_s)
 
-    def rang(self, key: Key, due_s: float, now_s: float) -> None:
-        """Look at a pod whose timer rang."""
+    def look_at(self, key: Key, now_s: float) -> None:
+        """Look at a pod for which something may be due."""
         pod = self._pods.get(key)
-        if pod is not None and pod.armed_s == due_s:
-            pod.armed_s = None
+        if pod is not None:
             self.examine(pod, now_s)
-
-    def waits_for(self, due_s: float, key: Key) -> bool:
-        """Whether a pod still wants to be woken then."""
-        pod = self._pods.get(key)
-        return pod is not None and pod.armed_s == due_s
 
     def examine(self, pod: Pod, now_s: float) -> None:
         """Do what is due for a pod, and see to it that it is looked at when the next thing is."""
@@ -206,7 +199,7 @@ class PodLife:
         if refused is not None:
             pod.stage = Stage.ENDED
             reason, message = refused
-            warn(self._api, facts, reason, message)
+            self._warn(facts, reason, message)
             self._write(pod, lambda obj: pod_status.set_refused(obj, reason, message, self._now()))
             return
         self._hold(pod)
@@ -217,7 +210,7 @@ class PodLife:
     def _refusal(self, facts: PodFacts, node: Node) -> Refusal | None:
         told = node.facts.annotations.get(REFUSE_PODS, "")
         if told and told != "false":
-            return told_refusal(told, facts.needs, node.facts, node.room)
+            return Refusal(told, f"node {node.facts.name} was told to refuse pods")
         return refusal(facts.needs, node.facts, node.room)
 
     def _take_turn(self, pod: Pod, node: Node, now_s: float) -> None:
@@ -288,7 +281,7 @@ class PodLife:
             return duration_s(text)
         except ValueError as error:
             if warns:
-                warn(self._api, facts, "InvalidAnnotation", f"{annotation}: {error}")
+                self._warn(facts, "InvalidAnnotation", f"{annotation}: {error}")
             return None
 
     def _hold(self, pod: Pod) -> None:
@@ -306,9 +299,13 @@ class PodLife:
         pod.holds, pod.address = False, 0
 
     def _arm(self, pod: Pod, due_s: float | None) -> None:
-        if due_s is not None and due_s != pod.armed_s:
-            pod.armed_s = due_s
-            self._timers.add(due_s, (pod.facts.namespace, pod.facts.name))
+        if due_s is not None:
+            self._due.add_at((pod.facts.namespace, pod.facts.name), due_s)
+
+    def _warn(self, facts: PodFacts, reason: str, message: str) -> None:
+        metadata = {"namespace": facts.namespace, "name": facts.name, "uid": facts.uid}
+        about: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+        self._recorder.record("kubelet", about, "Warning", reason, message, facts.node)
 
     def _now(self) -> str:
         second = int(self._api.now_s())

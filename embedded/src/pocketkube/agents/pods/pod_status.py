@@ -264,18 +264,12 @@ def _set_conditions(
 
 def _gated(pod: Object, conditions: dict[Any, dict[str, Any]]) -> tuple[str, str, str]:
     """Return what Ready is when all containers are: readiness gates have their say."""
-    missing = []
-    for gate in pod["spec"].get("readinessGates") or ():
-        type_ = gate["conditionType"]
-        found = conditions.get(type_)
-        if found is None:
-            missing.append(
-                f'corresponding condition of pod readiness gate "{type_}" does not exist.'
-            )
-        elif found.get("status") != "True":
-            missing.append(
-                f'the status of pod readiness gate "{type_}" is not "True", but {found["status"]}'
-            )
+    types = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
+    missing = [
+        f'the status of pod readiness gate "{type_}" is not "True"'
+        for type_ in types
+        if conditions.get(type_, {}).get("status") != "True"
+    ]
     if missing:
         return "False", "ReadinessGatesNotReady", ", ".join(missing)
     return "True", "", ""

@@ -1,27 +1,28 @@
 """ValidatingAdmissionPolicies: CEL expressions that refuse writes, as administrators write them.
 
-In: the object of a write. Out: nothing, or ApiError. Policies without parameters are known; CEL is
+In: the object of a write. Out: nothing, or ApiError. Rules, selectors and validations of a policy
+are known; what else one may hold is refused when it is created (``registry.rules.others``). CEL is
 the library ``common-expression-language``, imported when the first policy is bound. Source:
 ``pkg/admission/plugin/policy/validating`` of k8s.io/apiserver 1.36.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from pocketkube import errors
 from pocketkube.api.writing import User
-from pocketkube.matching.selectors import LabelSelector, selector_of
-from pocketkube.objects import Object, labels_of
+from pocketkube.matching.selectors import selector_of
+from pocketkube.objects import Object, labels_of, name_of
 from pocketkube.schema.resource import Resource
 from pocketkube.store.store import Event, Store
 
 _GROUP = "admissionregistration.k8s.io"
 _POLICIES = f"validatingadmissionpolicies.{_GROUP}"
 _BINDINGS = f"validatingadmissionpolicybindings.{_GROUP}"
-_CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
 
 class Program(Protocol):
@@ -35,7 +36,7 @@ class Program(Protocol):
 class Write:
     """A write that policies may refuse."""
 
-    operation: str  # CREATE, UPDATE, DELETE, CONNECT
+    operation: str  # CREATE, UPDATE, DELETE
     resource: Resource
     subresource: str
     namespace: str
@@ -43,18 +44,6 @@ class Write:
     obj: Object | None
     old: Object | None
     user: User
-    warn: Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """One policy under one of its bindings."""
-
-    policy: Object
-    binding: Object
-    checks: tuple[tuple[Mapping[str, Any], Program | str], ...]  # a text: it does not compile
-    namespaces: LabelSelector
-    objects: LabelSelector
 
 
 class Policies:
@@ -62,7 +51,7 @@ class Policies:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bound: list[_Bound] | None = None
+        self._bound: list[tuple[Object, Object]] | None = None  # policies, each with a binding
         for bucket in (_POLICIES, _BINDINGS):
             store.watch(bucket, self._forget)
 
@@ -73,138 +62,91 @@ class Policies:
     def any(self) -> bool:
         """Tell whether a policy is bound."""
         if self._bound is None:
-            self._bound = self._compiled()
+            self._bound = list(self._pairs())
         return bool(self._bound)
 
-    def check(self, write: Write) -> None:
-        """Ask every policy that matches. Raises ApiError for the first one that refuses."""
-        for one in self._bound or ():
-            if self._matches(one, write):
-                self._ask(one, write)
-
-    def _compiled(self) -> list[_Bound]:
-        found = []
+    def _pairs(self) -> Iterator[tuple[Object, Object]]:
         for entry in self._store.entries(_BINDINGS):
             binding = entry.object
             policy = self._store.get(_POLICIES, "", binding["spec"].get("policyName", ""))
-            if policy is None:
-                continue
-            spec = policy.object["spec"]
-            matching = spec.get("matchConstraints") or {}
+            if policy is not None:
+                yield policy.object, binding
+
+    def check(self, write: Write) -> None:
+        """Ask every policy that matches. Raises ApiError for the first one that refuses."""
+        for policy, binding in self._bound or ():
+            matching = policy["spec"].get("matchConstraints") or {}
             narrowing = binding["spec"].get("matchResources") or {}
-            found.append(
-                _Bound(
-                    policy.object,
-                    binding,
-                    tuple((v, compiled(v["expression"])) for v in spec.get("validations") or ()),
-                    _both(matching, narrowing, "namespaceSelector"),
-                    _both(matching, narrowing, "objectSelector"),
-                )
-            )
-        return found
+            if not matching.get("resourceRules"):
+                continue
+            if self._selects(matching, write) and self._selects(narrowing, write):
+                for validation in policy["spec"].get("validations") or ():
+                    why = _broken(validation, write)
+                    if why:
+                        raise _refusal(policy, binding, write, why)
 
-    def _matches(self, one: _Bound, write: Write) -> bool:
-        rules = (one.policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ()
-        if not any(takes(rule, write) for rule in rules):
+    def _selects(self, constraints: Mapping[str, Any], write: Write) -> bool:
+        """Tell whether rules and selectors, as far as there are any, take a write."""
+        rules = constraints.get("resourceRules")
+        if rules and not any(_takes(rule, write) for rule in rules):
             return False
-        narrowing = (one.binding["spec"].get("matchResources") or {}).get("resourceRules")
-        if narrowing and not any(takes(rule, write) for rule in narrowing):
+        labels = labels_of(write.obj or write.old or {})
+        if not selector_of(constraints.get("objectSelector") or {}).matches(labels):
             return False
-        if not one.objects.matches(labels_of(write.obj or write.old or {})):
-            return False
-        if not write.resource.namespaced:
-            return True
         namespace = self._store.get("namespaces", "", write.namespace)
-        return one.namespaces.matches(namespace.labels if namespace else {})
-
-    def _ask(self, one: _Bound, write: Write) -> None:
-        context = context_of(write)
-        for validation, program in one.checks:
-            why = _broken(validation, program, context)
-            if why is None:
-                continue
-            if (
-                isinstance(why, _DefectError)
-                and one.policy["spec"].get("failurePolicy") == "Ignore"
-            ):
-                continue
-            self._refuse(one, write, validation, str(why))
-
-    def _refuse(self, one: _Bound, write: Write, validation: Mapping[str, Any], why: str) -> None:
-        names = one.policy["metadata"]["name"], one.binding["metadata"]["name"]
-        who = f"ValidatingAdmissionPolicy '{names[0]}' with binding '{names[1]}'"
-        text = f"{who} denied request: {why}"
-        actions = one.binding["spec"].get("validationActions") or ()
-        if "Warn" in actions:
-            write.warn(f"Validation failed for {who}: {why}")
-        if "Deny" not in actions:
-            return
-        error = errors.forbidden(write.resource.group, write.resource.plural, write.name, text)
-        error.reason = validation.get("reason") or "Invalid"
-        error.code = _CODES.get(error.reason, 422)
-        error.details["causes"] = [{"message": text}]
-        raise error
+        wanted = selector_of(constraints.get("namespaceSelector") or {})
+        return not write.resource.namespaced or wanted.matches(
+            namespace.labels if namespace else {}
+        )
 
 
-class _DefectError(Exception):
-    """An expression that cannot be evaluated."""
-
-
-def compiled(expression: str) -> Program | str:
-    """Return a program, or why the expression does not compile."""
+@lru_cache(maxsize=256)
+def _compiled(expression: str) -> Program:
+    """Return a program. Raises ValueError: the expression does not compile."""
     import cel  # noqa: PLC0415 - a fifth of a second, for few clusters
 
-    try:
-        program: Program = cel.compile(expression)
-    except ValueError as error:
-        return f"expression '{expression}' does not compile: {error}"
+    program: Program = cel.compile(expression)
     return program
 
 
-def _broken(
-    validation: Mapping[str, Any], program: Program | str, context: dict[str, Any]
-) -> str | _DefectError | None:
-    """Return why a validation does not hold; None when it does."""
-    expression = validation["expression"]
-    if isinstance(program, str):
-        return _DefectError(program)
+def _broken(validation: Mapping[str, Any], write: Write) -> str:
+    """Return why a validation does not hold, empty when it does. What cannot be evaluated fails."""
+    expression = str(validation["expression"]).strip()
     try:
-        if program.execute(context) is True:
-            return None
+        if _compiled(expression).execute(_context(write)) is True:
+            return ""
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        return _DefectError(f"expression '{expression}' resulted in error: {error}")
-    return validation.get("message") or f"failed expression: {expression.strip()}"
+        return f"expression '{expression}' resulted in error: {error}"
+    return validation.get("message") or f"failed expression: {expression}"
 
 
-def takes(rule: Mapping[str, Any], write: Write) -> bool:
-    """Tell whether a rule with operations names the resource and the operation of a write."""
-    resource = write.resource
-    what = f"{resource.plural}/{write.subresource}" if write.subresource else resource.plural
-    wanted = {what, "*/*"} | (
-        {f"{resource.plural}/*", f"*/{write.subresource}"} if write.subresource else {"*"}
+def _refusal(policy: Object, binding: Object, write: Write, why: str) -> errors.ApiError:
+    who = f"ValidatingAdmissionPolicy '{name_of(policy)}' with binding '{name_of(binding)}'"
+    text = f"{who} denied request: {why}"
+    error = errors.forbidden(write.resource.group, write.resource.plural, write.name, text)
+    error.code, error.reason = 422, "Invalid"
+    error.details["causes"] = [{"message": text}]
+    return error
+
+
+def _takes(rule: Mapping[str, Any], write: Write) -> bool:
+    """Tell whether a rule names the resource and the operation of a write."""
+    resource, sub = write.resource, write.subresource
+    what = f"{resource.plural}/{sub}" if sub else resource.plural
+    every = f"*/{sub}" if sub else "*"
+    wanted: tuple[tuple[str, set[str]], ...] = (
+        ("operations", {write.operation, "*"}),
+        ("apiGroups", {resource.group, "*"}),
+        ("apiVersions", {resource.version, "*"}),
+        ("resources", {what, every, f"{resource.plural}/*", "*/*"}),
     )
-    return (
-        _has(rule, "operations", {write.operation})
-        and _has(rule, "apiGroups", {resource.group})
-        and _has(rule, "apiVersions", {resource.version})
-        and bool(wanted & set(rule.get("resources") or ()))
-        and (not rule.get("resourceNames") or write.name in rule["resourceNames"])
-    )
+    return all(values & set(rule.get(field) or ()) for field, values in wanted)
 
 
-def _has(rule: Mapping[str, Any], field: str, values: set[str]) -> bool:
-    return bool((values | {"*"}) & set(rule.get(field) or ()))
-
-
-def _both(matching: Mapping[str, Any], narrowing: Mapping[str, Any], field: str) -> LabelSelector:
-    """Return a selector that takes what both take."""
-    first, second = (selector_of(one.get(field) or {}) for one in (matching, narrowing))
-    return LabelSelector((*first.requirements, *second.requirements))
-
-
-def context_of(write: Write) -> dict[str, Any]:
+def _context(write: Write) -> dict[str, Any]:
     """Return the variables of CEL expressions about a write."""
-    resource = write.resource
+    resource, user = write.resource, write.user
+    kind = {"group": resource.group, "version": resource.version, "resource": resource.plural}
     return {
         "object": write.obj,
         "oldObject": write.old,
@@ -213,15 +155,7 @@ def context_of(write: Write) -> dict[str, Any]:
             "name": write.name,
             "namespace": write.namespace,
             "subResource": write.subresource,
-            "resource": {
-                "group": resource.group,
-                "version": resource.version,
-                "resource": resource.plural,
-            },
-            "userInfo": {
-                "username": write.user.name,
-                "groups": list(write.user.groups),
-                "uid": write.user.uid,
-            },
+            "resource": kind,
+            "userInfo": {"username": user.name, "groups": list(user.groups), "uid": user.uid},
         },
     }

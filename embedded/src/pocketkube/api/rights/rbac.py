@@ -1,6 +1,6 @@
 """Who may do what: roles and bindings of the store, as RBAC reads them.
 
-In: users and what they want. Out: yes or no, why, and the sentence of a refusal. Called by the HTTP
+In: users and what they want. Out: yes or no, and the sentence of a refusal. Called by the HTTP
 server for each request, and by ``reviews``. Source of the rules: Kubernetes' documentation of RBAC
 and answers of a real API server 1.36. Not here: whether the author of a role or binding has himself
 what it grants (privilege escalation); the embedded cluster trusts them.
@@ -8,8 +8,8 @@ what it grants (privilege escalation); the embedded cluster trusts them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pocketkube.api.writing import User
 from pocketkube.causes import shown
@@ -28,12 +28,8 @@ CLUSTER_ROLE_BINDINGS = f"clusterrolebindings.{_GROUP}"
 
 _ANY_NAME = ""  # no object has it, so that it can stand for all of them
 
-
-class Granted(NamedTuple):
-    """One rule that a user has, and the binding that gives it."""
-
-    rule: Mapping[str, Any]  # a PolicyRule
-    source: str  # such as: ClusterRoleBinding "a" of ClusterRole "b" to User "c"
+Rule = Mapping[str, Any]
+"""A PolicyRule."""
 
 
 class Authorizer:
@@ -41,13 +37,13 @@ class Authorizer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._granted: dict[tuple[User, str], list[Granted]] = {}
-        self._names: dict[tuple[User, str, str, str, str, str], dict[str, str]] = {}
+        self._rules_of: dict[tuple[User, str], list[Rule]] = {}
+        self._names: dict[tuple[User, str, str, str, str, str], set[str]] = {}
         for bucket in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
             store.watch(bucket, self._forget)
 
     def _forget(self, _event: Event | None = None) -> None:
-        self._granted.clear()
+        self._rules_of.clear()
         self._names.clear()
 
     def allowed(
@@ -64,86 +60,49 @@ class Authorizer:
 
         For requests on a namespace itself, ``namespace`` is its name too, as upstream.
         """
-        asked = (verb, group, resource, subresource, namespace, name)
-        return self.reason(user, *asked) is not None
+        if MASTERS in user.groups:
+            return True
+        key = (user, verb, group, resource, subresource, namespace)
+        names = self._names.get(key)
+        if names is None:
+            if len(self._names) > 100_000:  # users come from tokens: do not grow for ever
+                self._forget()
+            names = self._names[key] = {
+                allowed_name
+                for rule in self.granted(user, namespace)
+                if _allows(rule, verb, group, resource, subresource)
+                for allowed_name in rule.get("resourceNames") or (_ANY_NAME,)
+            }
+        return _ANY_NAME in names or name in names
 
     def allowed_path(self, user: User, verb: str, path: str) -> bool:
         """Tell whether the user may read a path that is no resource; ``verb`` is get, post, ..."""
-        return self.reason_path(user, verb, path) is not None
-
-    def reason(
-        self,
-        user: User,
-        verb: str,
-        group: str,
-        resource: str,
-        subresource: str = "",
-        namespace: str = "",
-        name: str = "",
-    ) -> str | None:
-        """Return why the user may, such as ``RBAC: allowed by ...``; None when he may not."""
-        if MASTERS in user.groups:
-            return ""
-        names = self._reasons(user, verb, group, resource, subresource, namespace)
-        return names.get(_ANY_NAME, names.get(name))
-
-    def reason_path(self, user: User, verb: str, path: str) -> str | None:
-        """Return why the user may read a path that is no resource; None when he may not."""
-        if MASTERS in user.groups:
-            return ""
-        for rule, source in self.granted(user, ""):
-            if _has(rule, "verbs", verb) and _covers(rule.get("nonResourceURLs") or (), path):
-                return f"RBAC: allowed by {source}"
-        return None
-
-    def granted(self, user: User, namespace: str) -> list[Granted]:
-        """Return every rule that the user has in a namespace, the cluster's rules first."""
-        found = self._granted.get((user, namespace))
-        if found is None:
-            if len(self._granted) > 10_000:  # users come from tokens: do not grow for ever
-                self._forget()
-            found = self._granted[user, namespace] = list(self._find(user, namespace))
-        return found
-
-    def _reasons(
-        self, user: User, verb: str, group: str, resource: str, subresource: str, namespace: str
-    ) -> dict[str, str]:
-        """Return why, by the object's name; under ``_ANY_NAME`` for all objects."""
-        key = (user, verb, group, resource, subresource, namespace)
-        found = self._names.get(key)
-        if found is None:
-            if len(self._names) > 100_000:
-                self._forget()
-            found = self._names[key] = {}
-            for rule, source in self.granted(user, namespace):
-                if _allows(rule, verb, group, resource, subresource):
-                    for name in rule.get("resourceNames") or (_ANY_NAME,):
-                        found.setdefault(name, f"RBAC: allowed by {source}")
-        return found
-
-    def _find(self, user: User, namespace: str) -> Iterator[Granted]:
-        for entry in self._store.entries(CLUSTER_ROLE_BINDINGS):
-            yield from self._of_binding(user, entry.object, "")
-        if namespace:
-            for entry in self._store.entries(ROLE_BINDINGS, namespace):
-                yield from self._of_binding(user, entry.object, namespace)
-
-    def _of_binding(self, user: User, binding: Object, namespace: str) -> Iterator[Granted]:
-        subjects = binding.get("subjects") or []
-        subject = next((one for one in subjects if _is(user, one, namespace)), None)
-        if subject is None:
-            return
-        role = binding.get("roleRef") or {}
-        kind, name = role.get("kind", ""), role.get("name", "")
-        what = "RoleBinding" if namespace else "ClusterRoleBinding"
-        own = f"{name_of(binding)}/{namespace}" if namespace else name_of(binding)
-        source = (
-            f"{what} {shown(own)} of {kind} {shown(name)} to {_description(subject, namespace)}"
+        return MASTERS in user.groups or any(
+            _has(rule, "verbs", verb) and _covers(rule.get("nonResourceURLs") or (), path)
+            for rule in self.granted(user, "")
         )
-        for rule in self._rules(kind, namespace, name):
-            yield Granted(rule, source)
 
-    def _rules(self, kind: str, namespace: str, name: str) -> list[Mapping[str, Any]]:
+    def granted(self, user: User, namespace: str) -> list[Rule]:
+        """Return every rule that the user has in a namespace, the cluster's rules first."""
+        rules = self._rules_of.get((user, namespace))
+        if rules is None:
+            bindings = [*self._store.entries(CLUSTER_ROLE_BINDINGS)]
+            if namespace:
+                bindings += self._store.entries(ROLE_BINDINGS, namespace)
+            rules = self._rules_of[user, namespace] = [
+                rule
+                for binding in bindings
+                for rule in self._of_binding(user, binding.object, binding.namespace)
+            ]
+        return rules
+
+    def _of_binding(self, user: User, binding: Object, namespace: str) -> list[Rule]:
+        if not any(_is(user, subject, namespace) for subject in binding.get("subjects") or ()):
+            return []
+        role = binding.get("roleRef") or {}
+        return self._rules(role.get("kind", ""), namespace, role.get("name", ""))
+
+    def _rules(self, kind: str, namespace: str, name: str) -> list[Rule]:
         if kind == "Role":
             entry = self._store.get(ROLES, namespace, name) if namespace else None
             return [] if entry is None else entry.object.get("rules") or []
@@ -156,14 +115,14 @@ class Authorizer:
         return role.get("rules") or []
 
 
-def aggregated_rules(role: Object, roles: Iterable[Object]) -> list[Mapping[str, Any]]:
+def aggregated_rules(role: Object, roles: Iterable[Object]) -> list[Rule]:
     """Return the rules that a ClusterRole collects by its aggregationRule, each of them once.
 
     On a real cluster a controller writes them into the role's ``rules``.
     """
     selectors = role["aggregationRule"].get("clusterRoleSelectors") or []
     wanted = [selector_of(selector) for selector in selectors]
-    found: list[Mapping[str, Any]] = []
+    found: list[Rule] = []
     for other in roles:
         if name_of(other) == name_of(role):
             continue
@@ -183,13 +142,6 @@ def _is(user: User, subject: Mapping[str, Any], namespace: str) -> bool:
             space = subject.get("namespace") or namespace
             return bool(space) and user.name == f"system:serviceaccount:{space}:{name}"
     return False
-
-
-def _description(subject: Mapping[str, Any], namespace: str) -> str:
-    name = subject.get("name", "")
-    if subject.get("kind") == "ServiceAccount":
-        name = f"{name}/{subject.get('namespace') or namespace}"
-    return f"{subject.get('kind', '')} {shown(name)}"
 
 
 def _allows(

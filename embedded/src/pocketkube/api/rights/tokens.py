@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pocketkube.api.writing import User
-from pocketkube.causes import invalid
-from pocketkube.errors import bad_request, not_found
-from pocketkube.errors import invalid as invalid_object
+from pocketkube.errors import bad_request
 from pocketkube.objects import Object, meta, name_of, namespace_of, rfc3339
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -26,10 +24,7 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 AUTHENTICATED = "system:authenticated"
 DURATION_S = 3600
-DURATION_MIN_S = 600
-DURATION_MAX_S = 2**32
 _KNOWN_MAX = 100_000
-_BOUND_TO = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +32,21 @@ class _Known:
     user: User
     expires_s: float
     audiences: tuple[str, ...]  # empty: any
-    account: tuple[str, str] | None = None  # namespace and name of the ServiceAccount
+    account: tuple[str, str]  # namespace and name of the ServiceAccount
 
 
 class Tokens:
     """Makes and reads tokens.
 
     ``account_uid`` gives the uid of a ServiceAccount by namespace and name, "" when it is gone:
-    tokens of deleted accounts are void. Without it tokens last until they expire.
+    tokens of deleted accounts are void.
     """
 
     def __init__(
         self,
         secret: bytes,
         now_s: Callable[[], float],
-        account_uid: Callable[[str, str], str] | None = None,
+        account_uid: Callable[[str, str], str],
     ) -> None:
         self._secret = secret
         self.now_s = now_s  #: the clock, in seconds since 1970
@@ -64,10 +59,6 @@ class Tokens:
         groups = tuple(dict.fromkeys((*user.groups, AUTHENTICATED)))
         self._static[token] = User(user.name, groups, user.uid)
 
-    def remove(self, token: str) -> None:
-        """Let a token that was added stand for nobody."""
-        self._static.pop(token, None)
-
     def user_of(self, token: str) -> User | None:
         """Return who may use the API with a token; None when it is unknown, expired or void."""
         user = self._static.get(token)
@@ -76,42 +67,20 @@ class Tokens:
         found = self._read(token)
         return found.user if found is not None and ISSUER in found.audiences else None
 
-    def reviewed(self, token: str, audiences: list[str]) -> tuple[User, list[str]] | str:
-        """Return a token's user and those of the audiences that it is for; or what is wrong."""
-        wanted = audiences or [ISSUER]
-        static = self._static.get(token)
-        if static is not None:
-            return static, wanted if ISSUER in wanted else []
-        found = self._read(token)
-        if found is None:
-            return "invalid bearer token"
-        shared = [audience for audience in found.audiences if audience in wanted]
-        if not shared:
-            own, theirs = _go_list(list(found.audiences)), _go_list(wanted)
-            why = f"token audiences {own} is invalid for the target audiences {theirs}"
-            return f"[invalid bearer token, {why}]"
-        return found.user, shared
-
     def issue(
         self,
         account: Object,
         *,
         lasts_s: int = DURATION_S,
         audiences: Sequence[str] = (),
-        bound: Object | None = None,
     ) -> str:
-        """Return a new token of a stored ServiceAccount; ``bound`` is the pod that it is for."""
+        """Return a new token of a stored ServiceAccount."""
         now_s = int(self.now_s())
         namespace, name = namespace_of(account), name_of(account)
         about: dict[str, Any] = {
             "namespace": namespace,
             "serviceaccount": {"name": name, "uid": meta(account).get("uid", "")},
         }
-        if bound is not None:
-            about[bound["kind"].lower()] = {
-                "name": name_of(bound),
-                "uid": meta(bound).get("uid", ""),
-            }
         return self._signed(
             {
                 "aud": list(audiences or (ISSUER,)),
@@ -145,11 +114,8 @@ class Tokens:
         if self.now_s() >= found.expires_s:
             self._known.pop(token, None)
             return None
-        if self._account_uid is not None and found.account is not None:
-            uid = self._account_uid(*found.account)
-            if not uid or uid != found.user.uid:
-                return None
-        return found
+        is_void = self._account_uid(*found.account) != found.user.uid
+        return None if is_void else found
 
     def _verified(self, token: str) -> _Known | None:
         text, _, signature = token.rpartition(".")
@@ -170,21 +136,16 @@ def requested(
     tokens: Tokens,
     account: Object,
     request: Object,
-    find: Callable[[str, str, str], Object | None],
     now_s: float,
 ) -> Object:
-    """Answer a TokenRequest for a stored ServiceAccount.
-
-    ``find`` gives an object by bucket, namespace and name. Raises ApiError (400, 404, 422).
-    """
+    """Answer a TokenRequest for a stored ServiceAccount. Raises ApiError (400)."""
     spec = request.get("spec") or {}
     duration_s = spec.get("expirationSeconds")
     duration_s = DURATION_S if duration_s is None else duration_s
-    _check_duration(duration_s)
     audiences = spec.get("audiences") or [ISSUER]
-    reference = spec.get("boundObjectRef")
-    bound = _bound(account, reference, find) if reference else None
-    token = tokens.issue(account, lasts_s=duration_s, audiences=audiences, bound=bound)
+    if spec.get("boundObjectRef"):
+        raise bad_request("this cluster binds tokens to no objects")
+    token = tokens.issue(account, lasts_s=duration_s, audiences=audiences)
     metadata = {**meta(request), "name": name_of(account), "namespace": namespace_of(account)}
     metadata["uid"] = meta(account).get("uid", "")
     metadata["creationTimestamp"] = rfc3339(now_s)
@@ -195,43 +156,10 @@ def requested(
         "spec": {
             "audiences": audiences,
             "expirationSeconds": duration_s,
-            "boundObjectRef": reference or None,
+            "boundObjectRef": None,
         },
         "status": {"token": token, "expirationTimestamp": rfc3339(int(now_s) + duration_s)},
     }
-
-
-def _check_duration(duration_s: int) -> None:
-    why = ""
-    if duration_s < DURATION_MIN_S:
-        why = "may not specify a duration less than 10 minutes"
-    elif duration_s > DURATION_MAX_S:
-        why = "may not specify a duration larger than 2^32 seconds"
-    if why:
-        cause = invalid("spec.expirationSeconds", duration_s, why)
-        raise invalid_object("authentication.k8s.io", "TokenRequest", "", [cause])
-
-
-def _bound(
-    account: Object,
-    reference: dict[str, Any],
-    find: Callable[[str, str, str], Object | None],
-) -> Object:
-    version, kind = reference.get("apiVersion", ""), reference.get("kind", "")
-    bucket = _BOUND_TO.get((version, kind))
-    if bucket is None:
-        group, _, short = version.rpartition("/")
-        raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
-    namespace = "" if bucket == "nodes" else namespace_of(account)
-    name = reference.get("name", "")
-    found = find(bucket, namespace, name)
-    if found is None:
-        raise not_found("", bucket, name)
-    return {**found, "kind": kind}
-
-
-def _go_list(items: list[str]) -> str:
-    return "[" + " ".join(json.dumps(item) for item in items) + "]"
 
 
 def _encoded(raw: bytes) -> str:

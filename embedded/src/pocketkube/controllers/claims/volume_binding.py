@@ -3,8 +3,8 @@
 A claim is bound to a volume that is kept for it, or to the smallest one that suits it. Where there
 is none, its storage class decides: claims of ``PROVISIONER`` get a new volume, those of another
 provisioner are told its name and wait for it. A class with ``WaitForFirstConsumer`` has to be told
-a node first, by the scheduler. Source: ``pkg/controller/volume/persistentvolume`` of Kubernetes
-1.36.
+a node first, by the scheduler. What is in use is protected. Source:
+``pkg/controller/volume/persistentvolume`` of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -12,36 +12,91 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pocketkube.controllers.base import Controller, Shared, Work
+from pocketkube.controllers.base import SETTLE_S, Controller, Shared, Work
+from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.matching.selectors import selector_of
-from pocketkube.objects import Object, annotations_of, key_of, labels_of, name_of
+from pocketkube.objects import Object, annotations_of, drop_finalizer, key_of, labels_of, name_of
 from pocketkube.schema.quantities import nano_units
 from pocketkube.store.store import Event
 
+_CLAIMS = "persistentvolumeclaims"
+_VOLUMES = "persistentvolumes"
+_FINALIZERS = {_CLAIMS: "kubernetes.io/pvc-protection", _VOLUMES: "kubernetes.io/pv-protection"}
+
+
+class VolumeProtection(Controller):
+    """Takes the finalizer off claims and volumes that are being deleted and not in use."""
+
+    buckets = (_CLAIMS, _VOLUMES)
+    pods_matter = True
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._going: dict[str, set[str]] = {}  # claims that are being deleted, by namespace
+
+    def on_event(self, event: Event) -> None:
+        """Note what is being deleted."""
+        namespace, name = event.entry.namespace, event.entry.name
+        if event.type == "DELETED":
+            self._going.get(namespace, set()).discard(name)
+        elif "deletionTimestamp" in event.object["metadata"]:
+            if event.bucket == _CLAIMS:
+                self._going.setdefault(namespace, set()).add(name)
+            self.enqueue((event.bucket, namespace, name))
+
+    def on_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
+        """Look again at a namespace's claims when a pod is gone."""
+        if before is not None and after is None:
+            for name in self._going.get(before.namespace, ()):
+                self.enqueue((_CLAIMS, before.namespace, name), SETTLE_S)
+
+    def reconcile(self, key: Any) -> Work:
+        """Let one claim or volume go if nothing uses it."""
+        bucket, namespace, name = key
+        found = self.api.find(bucket, namespace, name)
+        if found is None or "deletionTimestamp" not in found["metadata"]:
+            return None
+        if bucket == _VOLUMES:
+            used = (found.get("status") or {}).get("phase") == "Bound"
+        else:
+            used = any(_uses(pod, name) for pod in self.api.find_all("pods", namespace))
+        if not used:
+            finalizer = _FINALIZERS[bucket]
+            self.api.amend(bucket, namespace, name, lambda obj: drop_finalizer(obj, finalizer))
+        return None
+
+
+def _uses(pod: Object, claim: str) -> bool:
+    """Tell whether a pod that is on a node has the claim among its volumes."""
+    if not pod["spec"].get("nodeName"):
+        return False
+    for volume in pod["spec"].get("volumes") or ():
+        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == claim:
+            return True
+        if "ephemeral" in volume and f"{name_of(pod)}-{volume['name']}" == claim:
+            return True
+    return False
+
+
 PROVISIONER = "pocketkube.dev/dynamic"
 """The provisioner of this cluster: it makes a volume of the claimed size, without any data."""
-CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 CLASSES = "storageclasses.storage.k8s.io"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BOUND = "pv.kubernetes.io/bind-completed"
 _BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-_ASKED = (
-    "volume.kubernetes.io/storage-provisioner",
-    "volume.beta.kubernetes.io/storage-provisioner",
-)
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class VolumeBinding(Controller):
     """Binds claims and volumes, and says in their status what became of them."""
 
-    buckets = (CLAIMS, VOLUMES, CLASSES)
+    buckets = (_CLAIMS, _VOLUMES, CLASSES)
     component = "persistentvolume-controller"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._volumes = self.api.registry.named("v1", VOLUMES)
+        self._volumes = self.api.registry.named("v1", _VOLUMES)
         self._unbound: dict[str, set[tuple[str, str]]] = {}
         """Claims without a volume, by storage class."""
 
@@ -53,7 +108,7 @@ class VolumeBinding(Controller):
             return
         gone = event.type == "DELETED"
         spec = obj["spec"]
-        if event.bucket == CLAIMS:
+        if event.bucket == _CLAIMS:
             waiting = self._unbound.setdefault(spec.get("storageClassName") or "", set())
             key = (entry.namespace, entry.name)
             if gone or spec.get("volumeName"):
@@ -61,17 +116,17 @@ class VolumeBinding(Controller):
             else:
                 waiting.add(key)
             if spec.get("volumeName"):
-                self.enqueue((VOLUMES, "", spec["volumeName"]))
+                self.enqueue((_VOLUMES, "", spec["volumeName"]))
         elif spec.get("claimRef"):
             ref = spec["claimRef"]
-            self.enqueue((CLAIMS, ref.get("namespace", ""), ref.get("name", "")))
+            self.enqueue((_CLAIMS, ref.get("namespace", ""), ref.get("name", "")))
         elif not gone:
             self._look_again(spec.get("storageClassName") or "")
         self.enqueue((event.bucket, entry.namespace, entry.name))
 
     def _look_again(self, storage_class: str) -> None:
         for namespace, name in self._unbound.get(storage_class, ()):
-            self.enqueue((CLAIMS, namespace, name))
+            self.enqueue((_CLAIMS, namespace, name))
 
     def reconcile(self, key: Any) -> Work:
         """Bring one claim or volume nearer to being bound."""
@@ -79,7 +134,7 @@ class VolumeBinding(Controller):
         found = self.api.find(bucket, namespace, name)
         if found is None:
             return None
-        if bucket == VOLUMES:
+        if bucket == _VOLUMES:
             self._settle_volume(found)
         elif _BOUND in annotations_of(found):
             self._settle_bound(found)
@@ -92,11 +147,11 @@ class VolumeBinding(Controller):
     def _settle_unbound(self, claim: Object) -> None:
         named = claim["spec"].get("volumeName")
         if named:
-            volume = self.api.find(VOLUMES, "", named)
+            volume = self.api.find(_VOLUMES, "", named)
             if volume is not None and _is_free_for(volume, claim):
                 self._bind(volume, claim)
             return
-        kept = [one for one in self.api.find_all(VOLUMES) if _is_kept_for(one, claim)]
+        kept = [one for one in self.api.find_all(_VOLUMES) if _is_kept_for(one, claim)]
         if kept:
             self._bind(kept[0], claim)
             return
@@ -107,7 +162,7 @@ class VolumeBinding(Controller):
                 self.record(claim, "WaitForFirstConsumer", why)
                 return
         else:
-            suiting = [one for one in self.api.find_all(VOLUMES) if _suits(one, claim)]
+            suiting = [one for one in self.api.find_all(_VOLUMES) if _suits(one, claim)]
             if suiting:
                 self._bind(min(suiting, key=lambda one: (_capacity(one), name_of(one))), claim)
                 return
@@ -123,13 +178,11 @@ class VolumeBinding(Controller):
         provisioner = storage_class["provisioner"]
         if provisioner == PROVISIONER:
             volume = _volume_for(claim, storage_class)
-            if self.api.find(VOLUMES, "", name_of(volume)) is None:
+            if self.api.find(_VOLUMES, "", name_of(volume)) is None:
                 self.api.create(self._volumes, "", volume)
                 why = f"Successfully provisioned volume {name_of(volume)}"
                 self.record(claim, "ProvisioningSucceeded", why)
         elif provisioner != _NO_PROVISIONER:
-            asked = {key: str(provisioner) for key in _ASKED}
-            self.api.amend(CLAIMS, *key_of(claim), lambda obj: _annotate(obj, asked))
             why = f"Waiting for a volume to be created by the external provisioner '{provisioner}'"
             self.record(claim, "ExternalProvisioning", why)
 
@@ -151,19 +204,19 @@ class VolumeBinding(Controller):
             _annotate(found, done)
             found["status"] = _bound_status(found, volume)
 
-        self.api.amend(VOLUMES, "", name, take)
-        self.api.amend(CLAIMS, *key_of(claim), tell)
+        self.api.amend(_VOLUMES, "", name, take)
+        self.api.amend(_CLAIMS, *key_of(claim), tell)
         self._set_phase(volume, "Bound")
 
     def _settle_bound(self, claim: Object) -> None:
-        volume = self.api.find(VOLUMES, "", claim["spec"].get("volumeName") or "")
+        volume = self.api.find(_VOLUMES, "", claim["spec"].get("volumeName") or "")
         if volume is not None and _is_kept_for(volume, claim):
-            self.write_status(CLAIMS, claim, _bound_status(claim, volume))
+            self.write_status(_CLAIMS, claim, _bound_status(claim, volume))
             return
         if claim["status"].get("phase") != "Lost":
             why = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
             self.record(claim, "ClaimLost", why, warning=True)
-        self.write_status(CLAIMS, claim, {**claim["status"], "phase": "Lost"})
+        self.write_status(_CLAIMS, claim, {**claim["status"], "phase": "Lost"})
 
     # Volumes
 
@@ -172,7 +225,7 @@ class VolumeBinding(Controller):
         if not ref:
             self._set_phase(volume, "Available")
             return
-        claim = self.api.find(CLAIMS, ref.get("namespace", ""), ref.get("name", ""))
+        claim = self.api.find(_CLAIMS, ref.get("namespace", ""), ref.get("name", ""))
         if claim is not None and ref.get("uid") in (None, "", claim["metadata"]["uid"]):
             bound = claim["spec"].get("volumeName") == name_of(volume)
             self._set_phase(volume, "Bound" if bound else "Available")
@@ -186,7 +239,7 @@ class VolumeBinding(Controller):
                 self.api.delete(self._volumes, "", name_of(volume))
 
     def _set_phase(self, volume: Object, phase: str) -> None:
-        self.write_status(VOLUMES, volume, {**(volume.get("status") or {}), "phase": phase})
+        self.write_status(_VOLUMES, volume, {**(volume.get("status") or {}), "phase": phase})
 
 
 def _annotate(found: Object, annotations: Mapping[str, str]) -> None:

@@ -8,20 +8,64 @@ off as in tools/controlplane).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Key, Shared
 from pocketkube.controllers.jobs import job_verdicts as verdicts
-from pocketkube.controllers.jobs.job_pods import index_pod, missing_indexes, surplus_pods
-from pocketkube.controllers.jobs.job_tally import Tally, written_indexes
-from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
+from pocketkube.controllers.jobs.job_verdicts import Tally, written_indexes
+from pocketkube.controllers.owning import PodOwner, deletion_order, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.controllers.templates import encoded_pod
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object, key_of, parsed_time_s, rfc3339
 from pocketkube.store.store import Event, decode
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def index_pod(pod: Object, job: Object, index: int) -> Object:
+    """Tell a new pod its completion index: by label, annotation and hostname. In place."""
+    name = job["metadata"]["name"]
+    metadata, spec = pod["metadata"], pod["spec"]
+    metadata["generateName"] = f"{name}-{index}-"
+    metadata.setdefault("labels", {})[INDEX] = str(index)
+    metadata.setdefault("annotations", {})[INDEX] = str(index)
+    spec.setdefault("hostname", f"{name}-{index}")
+    return pod
+
+
+def missing_indexes(
+    job: Object,
+    done: set[int],
+    pods: Iterable[PodFacts],
+    at_most: int,
+    keep_terminating: bool,
+) -> list[int]:
+    """Return the lowest indexes that are neither done nor have a pod that counts."""
+    taken = {
+        pod.completion_index
+        for pod in pods
+        if pod.active or (keep_terminating and pod.terminating and not pod.finished)
+    }
+    found: list[int] = []
+    for index in range(job["spec"].get("completions") or 0):
+        if len(found) == at_most:
+            break
+        if index not in done and index not in taken:
+            found.append(index)
+    return found
+
+
+def surplus_pods(job: Object, active: list[PodFacts], number: int) -> list[PodFacts]:
+    """Return which active pods go when parallelism shrinks: the highest indexes first."""
+    if job["spec"].get("completionMode") == "Indexed":
+        active = sorted(active, key=lambda pod: -pod.completion_index)
+    else:
+        active = deletion_order(active)
+    return active[:number]
+
 
 _OURS = "kubernetes.io/job-controller"
 _BACKOFF_FIRST_S = 10.0
@@ -74,7 +118,6 @@ class Jobs(PodOwner):
             return
         if "deletionTimestamp" in job["metadata"]:
             return
-        yield from self.claim(job)
         tally = self._tallies[job["metadata"]["uid"]]
         status: dict[str, Any] = dict(job.get("status") or {})
         now_s = self.api.now_s()

@@ -1,19 +1,20 @@
-"""Namespaces on their way out: everything in them is deleted, then they go.
+"""Namespaces: each gets an account, its quotas are counted, and what is in it goes before it does.
 
-Source: ``pkg/controller/namespace`` of Kubernetes 1.36, and what a real one was seen to write.
+Source: ``pkg/controller/{namespace,serviceaccount,resourcequota}`` of Kubernetes 1.36.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+from pocketkube.api.admission.quotas import QUOTAS, recount
 from pocketkube.api.writing import Deleting
-from pocketkube.controllers.base import Controller, Shared
-from pocketkube.controllers.conditions import Condition, condition_of
+from pocketkube.controllers.base import SETTLE_S, Controller, Shared, Work
+from pocketkube.controllers.pod_table import PodFacts
 from pocketkube.errors import ApiError
-from pocketkube.objects import Object, rfc3339
+from pocketkube.objects import Object
 from pocketkube.store.store import Event
 
 _FINALIZER = "kubernetes"
@@ -51,9 +52,7 @@ class Namespaces(Controller):
         yield from self._delete_all(key, ["pods"])
         if not self._left(key, ["pods"]):  # whatever pods may need goes after them
             yield from self._delete_all(key, self._buckets())
-        left = self._left(key, self._buckets())
-        self._tell(found, left)
-        if not left:
+        if not self._left(key, self._buckets()):
             self.api.amend("namespaces", "", key, _release, subresource="finalize")
 
     def _buckets(self) -> list[str]:
@@ -67,7 +66,8 @@ class Namespaces(Controller):
             if resource is None:
                 continue
             for entry in list(self.api.store.entries(bucket, namespace)):
-                if self._is_marked(bucket, namespace, entry.name):
+                newest = self.api.find(bucket, namespace, entry.name)
+                if newest is None or "deletionTimestamp" in newest["metadata"]:
                     continue
                 try:
                     deleting = Deleting(propagation="Background")
@@ -76,47 +76,8 @@ class Namespaces(Controller):
                     continue  # gone meanwhile, or forbidden: it counts as left
                 yield
 
-    def _is_marked(self, bucket: str, namespace: str, name: str) -> bool:
-        entry = self.api.store.get(bucket, namespace, name)
-        if entry is None:
-            return True
-        return b'"deletionTimestamp"' in entry.raw and (
-            "deletionTimestamp" in entry.object["metadata"]
-        )
-
-    def _left(self, namespace: str, buckets: list[str]) -> dict[str, int]:
-        entries = {bucket: list(self.api.store.entries(bucket, namespace)) for bucket in buckets}
-        return {bucket: len(found) for bucket, found in entries.items() if found}
-
-    def _finalizers(self, namespace: str, buckets: Iterable[str]) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for bucket in buckets:
-            for entry in self.api.store.entries(bucket, namespace):
-                if b'"finalizers"' in entry.raw:
-                    found.update(entry.object["metadata"].get("finalizers") or ())
-        return found
-
-    def _tell(self, found: Object, left: dict[str, int]) -> None:
-        """Write the conditions, if something is left that people may wonder about."""
-        if not left:
-            return
-        finalizers = self._finalizers(found["metadata"]["name"], left)
-        old = (found.get("status") or {}).get("conditions")
-        now = rfc3339(self.api.now_s())
-        conditions = []
-        for condition in _conditions(left, finalizers):
-            before = condition_of(old, condition["type"])
-            same = before is not None and before["status"] == condition["status"]
-            time = before["lastTransitionTime"] if before is not None and same else now
-            conditions.append({**condition, "lastTransitionTime": time})
-        status = {**(found.get("status") or {}), "conditions": conditions}
-        if found.get("status") == status:
-            return
-
-        def change(namespace: Object) -> None:
-            namespace["status"] = status
-
-        self.api.amend("namespaces", "", found["metadata"]["name"], change, subresource="status")
+    def _left(self, namespace: str, buckets: list[str]) -> bool:
+        return any(any(self.api.store.entries(bucket, namespace)) for bucket in buckets)
 
 
 def _release(namespace: Object) -> None:
@@ -126,36 +87,62 @@ def _release(namespace: Object) -> None:
         del spec["finalizers"]
 
 
-def _conditions(left: dict[str, int], finalizers: Counter[str]) -> list[Condition]:
-    remaining = ", ".join(
-        f"{bucket if '.' in bucket else bucket + '.'} has {number} resource instances"
-        for bucket, number in sorted(left.items())
-    )
-    waiting = ", ".join(
-        f"{finalizer} in {number} resource instances"
-        for finalizer, number in sorted(finalizers.items())
-    )
-    return [
-        _condition(
-            "ContentRemaining",
-            "SomeResourcesRemain",
-            "All content successfully removed",
-            f"Some resources are remaining: {remaining}" if left else "",
-        ),
-        _condition(
-            "FinalizersRemaining",
-            "SomeFinalizersRemain",
-            "All content-preserving finalizers finished",
-            f"Some content in the namespace has finalizers remaining: {waiting}" if waiting else "",
-        ),
-    ]
+class QuotaUsage(Controller):
+    """Counts what the objects of a namespace use."""
+
+    everything = True
+    pods_matter = True
+
+    def on_event(self, event: Event) -> None:
+        """Note quotas that are new or changed, and objects that go."""
+        namespace = event.entry.namespace
+        if event.bucket == QUOTAS and event.type != "DELETED":
+            self.enqueue((namespace, event.entry.name), SETTLE_S)
+        elif event.type == "DELETED" and namespace and event.bucket not in ("events", QUOTAS):
+            self._all_of(namespace)
+
+    def on_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
+        """Note pods that end: they use nothing any more."""
+        if after is not None and after.finished and (before is None or not before.finished):
+            self._all_of(after.namespace)
+
+    def _all_of(self, namespace: str) -> None:
+        for entry in self.api.store.entries(QUOTAS, namespace):
+            self.enqueue((namespace, entry.name), SETTLE_S)
+
+    def reconcile(self, key: Any) -> Work:
+        """Write the status of one quota."""
+        quota = self.api.find(QUOTAS, *key)
+        if quota is not None:
+            self.write_status(QUOTAS, quota, recount(self.api.store, quota))
+        return None
 
 
-def _condition(type_: str, reason: str, good: str, bad: str) -> Condition:
-    quiet = {"ContentRemaining": "ContentRemoved", "FinalizersRemaining": "ContentHasNoFinalizers"}
-    return {
-        "type": f"Namespace{type_}",
-        "status": "True" if bad else "False",
-        "reason": reason if bad else quiet.get(type_, reason),
-        "message": bad or good,
-    }
+class ServiceAccounts(Controller):
+    """Keeps a ServiceAccount ``default`` in every namespace."""
+
+    buckets = ("namespaces", "serviceaccounts")
+
+    def on_event(self, event: Event) -> None:
+        """Follow namespaces, and the deletion of default accounts."""
+        if event.bucket == "namespaces":
+            if event.type != "DELETED":
+                self.enqueue(event.entry.name)
+        elif event.type == "DELETED" and event.entry.name == "default":
+            self.enqueue(event.entry.namespace)
+
+    def reconcile(self, key: Any) -> Work:
+        """Create the account if the namespace stays and has none."""
+        namespace = self.api.find("namespaces", "", key)
+        if namespace is None or "deletionTimestamp" in namespace["metadata"]:
+            return None
+        if self.api.store.get("serviceaccounts", key, "default") is None:
+            account = {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "default"},
+            }
+            resource = self.api.registry.named("v1", "serviceaccounts")
+            with contextlib.suppress(ApiError):
+                self.api.create(resource, key, account)
+        return None

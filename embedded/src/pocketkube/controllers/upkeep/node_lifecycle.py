@@ -2,7 +2,7 @@
 
 Source: ``pkg/controller/nodelifecycle`` and ``pkg/controller/tainteviction`` of Kubernetes 1.36,
 and what a real one was seen to write. Unlike there, nothing is rate limited: a node that is not
-ready gets its NoExecute taint at once.
+ready gets its NoExecute taint at once, and pressures of memory, disk and PIDs give no taints.
 """
 
 from __future__ import annotations
@@ -13,31 +13,20 @@ from typing import Any
 
 from pocketkube.api.writing import Deleting
 from pocketkube.controllers.base import Controller, Shared, Work
-from pocketkube.controllers.conditions import condition_of
 from pocketkube.controllers.pod_table import PodFacts
+from pocketkube.controllers.templates import condition_of
 from pocketkube.errors import ApiError
-from pocketkube.matching.node_rules import tolerates
+from pocketkube.matching.selectors import tolerates
 from pocketkube.objects import Object, key_of, rfc3339, say_disrupted
 from pocketkube.store.store import Event
 
 _PREFIX = "node.kubernetes.io/"
-_PRESSURES = {
-    "MemoryPressure": "memory-pressure",
-    "DiskPressure": "disk-pressure",
-    "PIDPressure": "pid-pressure",
-    "NetworkUnavailable": "network-unavailable",
+_UNSCHEDULABLE = (_PREFIX + "unschedulable", "NoSchedule")
+_EFFECTS = ("NoSchedule", "NoExecute")
+_MANAGED = {
+    _UNSCHEDULABLE,
+    *((_PREFIX + key, effect) for key in ("not-ready", "unreachable") for effect in _EFFECTS),
 }
-_MANAGED = frozenset(
-    {
-        *((_PREFIX + key, "NoSchedule") for key in _PRESSURES.values()),
-        (_PREFIX + "unschedulable", "NoSchedule"),
-        *(
-            (_PREFIX + key, e)
-            for key in ("not-ready", "unreachable")
-            for e in ("NoSchedule", "NoExecute")
-        ),
-    }
-)
 
 
 class NodeLifecycle(Controller):
@@ -89,16 +78,12 @@ def _wanted(node: Object) -> set[tuple[str, str]]:
     """Return key and effect of the taints that a node should have by its own account."""
     wanted = set()
     conditions = (node.get("status") or {}).get("conditions")
-    for type_, key in _PRESSURES.items():
-        condition = condition_of(conditions, type_)
-        if condition is not None and condition["status"] == "True":
-            wanted.add((_PREFIX + key, "NoSchedule"))
     ready = condition_of(conditions, "Ready")
     if ready is not None and ready["status"] != "True":
         key = "not-ready" if ready["status"] == "False" else "unreachable"
-        wanted |= {(_PREFIX + key, "NoSchedule"), (_PREFIX + key, "NoExecute")}
+        wanted |= {(_PREFIX + key, effect) for effect in _EFFECTS}
     if (node.get("spec") or {}).get("unschedulable"):
-        wanted.add((_PREFIX + "unschedulable", "NoSchedule"))
+        wanted.add(_UNSCHEDULABLE)
     return wanted
 
 

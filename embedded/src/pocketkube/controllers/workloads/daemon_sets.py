@@ -1,6 +1,7 @@
 """DaemonSets: one pod on each node that is eligible.
 
-Source: ``pkg/controller/daemon`` of Kubernetes 1.36, and what a real one was seen to write.
+Source: ``pkg/controller/daemon`` of Kubernetes 1.36, and what a real one was seen to write. A new
+template is for new pods alone, as with ``updateStrategy: OnDelete``.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ from typing import Any, NamedTuple
 from pocketkube.controllers.base import Shared
 from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
-from pocketkube.controllers.templates import encoded_pod, scaled_value
-from pocketkube.controllers.workloads import revisions
+from pocketkube.controllers.templates import encoded_pod, template_hash
 from pocketkube.errors import ApiError
-from pocketkube.matching.node_rules import fits, untolerated
-from pocketkube.objects import Object, annotations_of
+from pocketkube.matching.selectors import fits, untolerated
+from pocketkube.objects import Object
 from pocketkube.store.store import Event, decode
 
 _HASH_LABEL = "controller-revision-hash"
-_GENERATION = "deprecated.daemonset.template.generation"
 _NODES_SETTLE_S = 0.1
 _NODES_PER_TURN = 200
 _TOLERATED = (
@@ -71,9 +70,8 @@ class DaemonSets(PodOwner):
             taints = event.object.get("spec", {}).get("taints") or ()
             after = self._nodes[name] = _Node(event.entry.labels, tuple(taints))
         if before != after:
-            for namespace, names in self._selectors.items():
-                for set_name in names:
-                    self.enqueue((namespace, set_name), _NODES_SETTLE_S)
+            for entry in self.api.store.entries(self.bucket):
+                self.enqueue((entry.namespace, entry.name), _NODES_SETTLE_S)
 
     def on_pod(self, before: PodFacts | None, after: PodFacts | None) -> None:
         """Follow pods; forget for which node one was made when it is gone."""
@@ -82,30 +80,19 @@ class DaemonSets(PodOwner):
         super().on_pod(before, after)
 
     def reconcile(self, key: Any) -> Iterator[None]:
-        """Create and delete pods of one DaemonSet, replace old ones, write its status."""
+        """Create and delete pods of one DaemonSet, write its status."""
         found = self.api.find(self.bucket, *key)
         if found is None:
             return
-        yield from self.claim(found)
         places = yield from self._places(found)
-        hash_ = ""
+        hash_ = template_hash(found["spec"]["template"])
         if "deletionTimestamp" not in found["metadata"]:
-            history = revisions.history_of(self.api, found)
-            marks = {_GENERATION: annotations_of(found).get(_GENERATION, "1")}
-            newest = revisions.newest(self.api, found, history, _HASH_LABEL, marks)
-            hash_ = newest["metadata"]["labels"][_HASH_LABEL]
             try:
                 yield from self._manage(found, places, hash_)
-                yield from self._roll(found, places, hash_)
             except ApiError as error:
                 if is_terminating_namespace(error):
                     return
                 raise
-            pods = [pod for some in places.pods.values() for pod in some]
-            name = found["metadata"]["name"]
-            used = {f"{name}-{pod.labels.get(_HASH_LABEL, '')}" for pod in pods}
-            used.add(newest["metadata"]["name"])
-            revisions.forget_old(self.api, found, history, used)
         places = yield from self._places(found)
         self._write(found, places, hash_)
 
@@ -142,7 +129,7 @@ class DaemonSets(PodOwner):
         for node, pods in list(places.pods.items()):
             finished = [pod for pod in pods if pod.phase == "Failed" and not pod.terminating]
             staying = [pod for pod in pods if pod.active]
-            surplus = staying if node not in places.kept else _all_but_oldest(staying, hash_)
+            surplus = staying if node not in places.kept else _all_but_oldest(staying)
             for pod in [*finished, *surplus]:
                 self.delete_pod(found, pod)
                 yield
@@ -152,29 +139,8 @@ class DaemonSets(PodOwner):
                 continue  # also while one terminates: there is at most one
             if not self.unchanged(found):
                 return
-            generation = annotations_of(found).get(_GENERATION, "1")
-            made = self.create_pod(found, _pinned(decode(raw), node, hash_, generation))
+            made = self.create_pod(found, _pinned(decode(raw), node, hash_))
             self._targets[made["metadata"]["uid"]] = node
-            yield
-
-    def _roll(self, found: Object, places: _Places, hash_: str) -> Iterator[None]:
-        """Delete pods of old revisions, as many at once as may be unavailable."""
-        strategy = found["spec"].get("updateStrategy") or {}
-        if strategy.get("type") == "OnDelete" or not places.desired:
-            return
-        given = (strategy.get("rollingUpdate") or {}).get("maxUnavailable")
-        allowed = max(1, scaled_value(given, len(places.desired), up=True, otherwise=1))
-        unavailable = 0
-        broken: list[PodFacts] = []
-        old: list[PodFacts] = []
-        for node in places.desired:
-            pods = places.pods.get(node, [])
-            available = any(self.is_available(found, pod) for pod in pods)
-            unavailable += not available
-            outdated = [p for p in pods if p.active and p.labels.get(_HASH_LABEL) != hash_]
-            (old if available else broken).extend(outdated)
-        for pod in [*broken, *old[: max(0, allowed - unavailable)]]:
-            self.delete_pod(found, pod)
             yield
 
     def _write(self, found: Object, places: _Places, hash_: str) -> None:
@@ -218,12 +184,11 @@ def _tolerations(spec: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def _pinned(pod: Object, node: str, hash_: str, generation: str) -> Object:
+def _pinned(pod: Object, node: str, hash_: str) -> Object:
     """Pin a new pod to its node by affinity, as the scheduler is to bind it. In place."""
     spec = pod["spec"]
     spec["tolerations"] = [*spec.get("tolerations", []), *_tolerations(spec)]
-    labels = {_HASH_LABEL: hash_, "pod-template-generation": generation}
-    pod["metadata"].setdefault("labels", {}).update(labels)
+    pod["metadata"].setdefault("labels", {})[_HASH_LABEL] = hash_
     affinity = copy.deepcopy(spec.get("affinity") or {})
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     term = {"matchFields": [field]}
@@ -251,8 +216,5 @@ def _oldest(pods: list[PodFacts]) -> PodFacts:
     return min(pods, key=lambda pod: (pod.created, pod.name))
 
 
-def _all_but_oldest(pods: list[PodFacts], hash_: str) -> list[PodFacts]:
-    if len(pods) < 2:
-        return []
-    kept = min(pods, key=lambda p: (p.labels.get(_HASH_LABEL) != hash_, p.created, p.name))
-    return [pod for pod in pods if pod is not kept]
+def _all_but_oldest(pods: list[PodFacts]) -> list[PodFacts]:
+    return [pod for pod in pods if pod is not _oldest(pods)]

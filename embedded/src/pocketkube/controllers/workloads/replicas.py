@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pocketkube.controllers.conditions import with_condition
 from pocketkube.controllers.owning import PodOwner, deletion_order, is_terminating_namespace
-from pocketkube.controllers.templates import encoded_pod
+from pocketkube.controllers.templates import encoded_pod, with_condition
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object, rfc3339
 from pocketkube.store.store import decode
@@ -30,7 +29,6 @@ class ReplicaSets(PodOwner):
         if found is None:
             return
         if "deletionTimestamp" not in found["metadata"]:
-            yield from self.claim(found)
             try:
                 yield from self._manage(found)
             except ApiError as error:

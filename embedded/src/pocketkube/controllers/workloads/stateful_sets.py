@@ -1,29 +1,95 @@
 """StatefulSets: pods with names that stay, one after the other.
 
-Source: ``pkg/controller/statefulset`` of Kubernetes 1.36, and what a real one was seen to write.
+Source: ``pkg/controller/statefulset`` of Kubernetes 1.36. The history of templates is
+not kept: below a partition, a pod that is made again has the new template.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pocketkube.controllers.owning import PodOwner, is_terminating_namespace
 from pocketkube.controllers.pod_table import PodFacts
-from pocketkube.controllers.workloads import revisions, stateful_pods
+from pocketkube.controllers.templates import owner_reference, pod_of, template_hash
 from pocketkube.errors import ApiError
 from pocketkube.objects import Object
 
-_HASH_LABEL = "controller.kubernetes.io/hash"
-REVISION_LABEL = "controller-revision-hash"
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
+_POD_INDEX = "apps.kubernetes.io/pod-index"
+_REVISION = "controller-revision-hash"
+
+
+def span(found: Object) -> tuple[int, int]:
+    """Return the first ordinal and the number of pods."""
+    spec = found["spec"]
+    return int((spec.get("ordinals") or {}).get("start", 0)), int(spec.get("replicas", 1))
+
+
+def partition(found: Object) -> int:
+    """Return how many pods, of the lowest ordinals, are not updated."""
+    strategy = found["spec"].get("updateStrategy") or {}
+    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+
+def ordinal_of(set_name: str, pod_name: str) -> int | None:
+    """Return the ordinal of ``web-3`` in ``web``; None when it is no pod of that set."""
+    name, _, ordinal = pod_name.rpartition("-")
+    return int(ordinal) if name == set_name and ordinal.isdigit() else None
+
+
+def new_pod(found: Object, ordinal: int, revision: str) -> Object:
+    """Return the pod of an ordinal, with its name, labels, hostname and volumes."""
+    pod = pod_of(found["spec"]["template"], found)
+    name = f"{found['metadata']['name']}-{ordinal}"
+    metadata, spec = pod["metadata"], pod["spec"]
+    metadata["name"] = name
+    labels = {_POD_NAME: name, _POD_INDEX: str(ordinal), _REVISION: revision}
+    metadata.setdefault("labels", {}).update(labels)
+    spec["hostname"] = name
+    if found["spec"].get("serviceName"):
+        spec["subdomain"] = found["spec"]["serviceName"]
+    templates = found["spec"].get("volumeClaimTemplates") or []
+    claimed = {claim["metadata"]["name"]: _claim_name(found, claim, ordinal) for claim in templates}
+    if claimed:
+        others = [v for v in spec.get("volumes", []) if v["name"] not in claimed]
+        spec["volumes"] = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
+            for volume, claim in claimed.items()
+        ] + others
+    return pod
+
+
+def _claim_name(found: Object, template: Object, ordinal: int) -> str:
+    return f"{template['metadata']['name']}-{found['metadata']['name']}-{ordinal}"
+
+
+def claims(found: Object, ordinal: int) -> list[Object]:
+    """Return the PersistentVolumeClaims of an ordinal."""
+    selected = (found["spec"].get("selector") or {}).get("matchLabels") or {}
+    retention = found["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    result = []
+    for template in found["spec"].get("volumeClaimTemplates") or []:
+        claim = copy.deepcopy(template)
+        claim.pop("status", None)
+        claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        metadata = claim["metadata"]
+        metadata["name"] = _claim_name(found, template, ordinal)
+        metadata["labels"] = {**(metadata.get("labels") or {}), **selected}
+        if retention.get("whenDeleted") == "Delete":
+            reference = owner_reference(found)
+            del reference["blockOwnerDeletion"]
+            metadata["ownerReferences"] = [reference]
+        result.append(claim)
+    return result
 
 
 class _Plan(NamedTuple):
     """What one look at a StatefulSet found."""
 
     found: Object
-    current: Object  # revision that pods had before an update
-    update: Object  # revision that pods shall have
+    update: str  # revision that pods shall have
     pods: dict[int, PodFacts]  # by ordinal
     ordered: bool
 
@@ -41,36 +107,23 @@ class StatefulSets(PodOwner):
         found = self.api.find(self.bucket, *key)
         if found is None:
             return
-        yield from self.claim(found)
-        history = revisions.history_of(self.api, found)
-        if "deletionTimestamp" in found["metadata"]:
-            if history:
-                self._write(self._plan(found, history[-1], history))
-            return
-        update = revisions.newest(self.api, found, history, _HASH_LABEL)
-        plan = self._plan(found, update, history)
-        try:
-            yield from self._manage(plan)
-        except ApiError as error:
-            self._write(plan)
-            if is_terminating_namespace(error):
-                return
-            raise
-        self._write(plan)
-        used = {pod.labels.get(REVISION_LABEL, "") for pod in plan.pods.values()}
-        used |= {plan.current["metadata"]["name"], update["metadata"]["name"]}
-        revisions.forget_old(self.api, found, history, used)
-
-    def _plan(self, found: Object, update: Object, history: list[Object]) -> _Plan:
-        name = (found.get("status") or {}).get("currentRevision", "")
-        current = next((r for r in history if r["metadata"]["name"] == name), update)
+        update = f"{found['metadata']['name']}-{template_hash(found['spec']['template'])}"
         ordered = found["spec"].get("podManagementPolicy") != "Parallel"
-        return _Plan(found, current, update, self._ordinals(found), ordered)
+        plan = _Plan(found, update, self._ordinals(found), ordered)
+        if "deletionTimestamp" not in found["metadata"]:
+            try:
+                yield from self._manage(plan)
+            except ApiError as error:
+                self._write(plan)
+                if is_terminating_namespace(error):
+                    return
+                raise
+        self._write(plan)
 
     def _ordinals(self, found: Object) -> dict[int, PodFacts]:
         pods = {}
         for pod in self.pods.owned(found["metadata"]["uid"]).pods.values():
-            ordinal = stateful_pods.ordinal_of(found["metadata"]["name"], pod.name)
+            ordinal = ordinal_of(found["metadata"]["name"], pod.name)
             if ordinal is not None:
                 pods[ordinal] = pod
         return pods
@@ -80,7 +133,7 @@ class StatefulSets(PodOwner):
     def _manage(self, plan: _Plan) -> Iterator[None]:
         """Create, in order, what is missing; then take away what is too much; then update."""
         found = plan.found
-        start, replicas = stateful_pods.span(found)
+        start, replicas = span(found)
         for ordinal in range(start, start + replicas):
             pod = plan.pods.get(ordinal)
             if pod is not None and pod.finished and not pod.terminating:
@@ -107,13 +160,13 @@ class StatefulSets(PodOwner):
         strategy = plan.found["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
-        start, replicas = stateful_pods.span(plan.found)
-        first = start + stateful_pods.partition(plan.found)
+        start, replicas = span(plan.found)
+        first = start + partition(plan.found)
         for ordinal in range(start + replicas - 1, first - 1, -1):
             pod = plan.pods.get(ordinal)
             if pod is None:
                 return
-            if _revision(pod) != plan.update["metadata"]["name"]:
+            if _revision(pod) != plan.update:
                 self._delete(plan, pod)
                 yield
                 return
@@ -122,15 +175,10 @@ class StatefulSets(PodOwner):
 
     def _create(self, plan: _Plan, ordinal: int) -> None:
         found = plan.found
-        revision = plan.update
-        start, _ = stateful_pods.span(found)
-        if ordinal < start + stateful_pods.partition(found):
-            revision = plan.current
-        template = revisions.template_of(revision)
-        pod = stateful_pods.new_pod(found, template, ordinal, revision["metadata"]["name"])
+        pod = new_pod(found, ordinal, plan.update)
         name, namespace = pod["metadata"]["name"], found["metadata"]["namespace"]
-        for claim in stateful_pods.claims(found, ordinal):
-            self._ensure_claim(found, name, claim)
+        for claim in claims(found, ordinal):
+            self._ensure_claim(namespace, claim)
         try:
             self.api.create(self._pods_resource, namespace, pod)
         except ApiError as error:
@@ -143,15 +191,10 @@ class StatefulSets(PodOwner):
         text = f"Create Pod {name} in StatefulSet {found['metadata']['name']} successful"
         self.record(found, "SuccessfulCreate", text)
 
-    def _ensure_claim(self, found: Object, pod_name: str, claim: Object) -> None:
-        namespace, name = found["metadata"]["namespace"], claim["metadata"]["name"]
-        if self.api.store.get("persistentvolumeclaims", namespace, name) is not None:
-            return
-        resource = self.api.registry.named("v1", "persistentvolumeclaims")
-        self.api.create(resource, namespace, claim)
-        owner = found["metadata"]["name"]
-        text = f"Create Claim {name} Pod {pod_name} in StatefulSet {owner} success"
-        self.record(found, "SuccessfulCreate", text)
+    def _ensure_claim(self, namespace: str, claim: Object) -> None:
+        if self.api.find("persistentvolumeclaims", namespace, claim["metadata"]["name"]) is None:
+            claims_resource = self.api.registry.named("v1", "persistentvolumeclaims")
+            self.api.create(claims_resource, namespace, claim)
 
     def _delete(self, plan: _Plan, pod: PodFacts) -> None:
         if pod.terminating:
@@ -166,7 +209,8 @@ class StatefulSets(PodOwner):
         if newest is None:
             return
         plan = plan._replace(pods=self._ordinals(newest))
-        current, update = plan.current["metadata"]["name"], plan.update["metadata"]["name"]
+        update = plan.update
+        current = (newest.get("status") or {}).get("currentRevision") or update
         pods = list(plan.pods.values())
         staying = [pod for pod in pods if not pod.terminating]
         ready = [pod for pod in pods if pod.phase == "Running" and pod.ready]
@@ -175,7 +219,7 @@ class StatefulSets(PodOwner):
             "currentReplicas": sum(_revision(pod) == current for pod in staying),
             "updatedReplicas": sum(_revision(pod) == update for pod in staying),
         }
-        wanted = stateful_pods.span(newest)[1]
+        wanted = span(newest)[1]
         if counts["updatedReplicas"] == wanted == len(ready) == len(pods):
             current = update
             counts["currentReplicas"] = counts["updatedReplicas"]
@@ -192,4 +236,4 @@ class StatefulSets(PodOwner):
 
 
 def _revision(pod: PodFacts) -> str:
-    return pod.labels.get(REVISION_LABEL, "")
+    return pod.labels.get(_REVISION, "")

@@ -8,55 +8,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pocketkube.registry.rules import (
-    configuration,
+    core,
     definitions,
     events,
-    nodes,
     others,
     scheduling,
-    services,
     volumes,
 )
-from pocketkube.registry.rules.base import Rules, Surroundings
+from pocketkube.registry.rules.common import Rules, Surroundings
 from pocketkube.registry.rules.pods.pods import PODS
 from pocketkube.registry.rules.workloads import apps, batch
 from pocketkube.schema.resource import Resource
 
 __all__ = ["RULES", "Rules", "Surroundings", "rules_of"]
 
-_ADMISSION = "admissionregistration.k8s.io"
-
 RULES: Mapping[str, Rules] = {
-    "configmaps": configuration.CONFIG_MAPS,
-    "endpoints": services.ENDPOINTS,
+    "configmaps": core.CONFIG_MAPS,
     "events": events.CORE_EVENTS,
-    "limitranges": configuration.LIMIT_RANGES,
-    "namespaces": nodes.NAMESPACES,
-    "nodes": nodes.NODES,
+    "namespaces": core.NAMESPACES,
+    "nodes": core.NODES,
     "persistentvolumeclaims": volumes.CLAIMS,
     "persistentvolumes": volumes.VOLUMES,
     "pods": PODS,
-    "podtemplates": configuration.POD_TEMPLATES,
-    "replicationcontrollers": apps.REPLICATION_CONTROLLERS,
-    "resourcequotas": configuration.QUOTAS,
-    "secrets": configuration.SECRETS,
-    "serviceaccounts": configuration.SERVICE_ACCOUNTS,
-    "services": services.SERVICES,
+    "resourcequotas": core.QUOTAS,
+    "secrets": core.SECRETS,
+    "services": core.SERVICES,
     "controllerrevisions.apps": apps.CONTROLLER_REVISIONS,
     "daemonsets.apps": apps.DAEMON_SETS,
     "deployments.apps": apps.DEPLOYMENTS,
     "replicasets.apps": apps.REPLICA_SETS,
     "statefulsets.apps": apps.STATEFUL_SETS,
-    "horizontalpodautoscalers.autoscaling": others.AUTOSCALERS,
     "cronjobs.batch": batch.CRON_JOBS,
     "jobs.batch": batch.JOBS,
     "certificatesigningrequests.certificates.k8s.io": others.SIGNING_REQUESTS,
     "leases.coordination.k8s.io": others.LEASES,
-    "endpointslices.discovery.k8s.io": services.ENDPOINT_SLICES,
+    "endpointslices.discovery.k8s.io": others.WITH_GENERATION,
     "ingresses.networking.k8s.io": others.INGRESSES,
     "ingressclasses.networking.k8s.io": others.WITH_GENERATION,
     "networkpolicies.networking.k8s.io": others.WITH_GENERATION,
-    "runtimeclasses.node.k8s.io": others.RUNTIME_CLASSES,
     "poddisruptionbudgets.policy": others.BUDGETS,
     "clusterrolebindings.rbac.authorization.k8s.io": others.ROLE_BINDINGS,
     "clusterroles.rbac.authorization.k8s.io": others.ROLES,
@@ -77,17 +66,8 @@ RULES: Mapping[str, Rules] = {
         f"{plural}.storage.k8s.io": others.versioned("storage.k8s.io", plural, has_generation=False)
         for plural in ("csidrivers", "csinodes", "csistoragecapacities", "volumeattachments")
     },
-    **{
-        f"{plural}.{_ADMISSION}": others.versioned(_ADMISSION, plural, has_generation=True)
-        for plural in (
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-            "mutatingwebhookconfigurations",
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "validatingwebhookconfigurations",
-        )
-    },
+    "validatingadmissionpolicies.admissionregistration.k8s.io": others.POLICIES,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": others.POLICY_BINDINGS,
 }
 
 

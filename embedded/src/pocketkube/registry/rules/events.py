@@ -1,4 +1,4 @@
-"""Events, in both of their APIs; stored in the form of the core group.
+"""Events, in both of their APIs, stored in the form of the core group; other kinds' stored forms.
 
 Source: kubernetes ``pkg/apis/events/v1/conversion.go`` of 1.36.
 """
@@ -6,11 +6,38 @@ Source: kubernetes ``pkg/apis/events/v1/conversion.go`` of 1.36.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from pocketkube.objects import Object
-from pocketkube.registry.rules.base import Rules
-from pocketkube.registry.rules.common import text_of
+from pocketkube.registry.rules.common import Rules, text_of
+from pocketkube.schema.resource import Resource
+
+
+def to_storage(resource: Resource, obj: Object) -> Object:
+    """Return the object in its stored form, with apiVersion and kind as the first two keys."""
+    if resource.bucket == "events":
+        obj = to_core(obj) if resource.group else obj
+        return _first("v1", "Event", obj)
+    group = f"{resource.group}/" if resource.group else ""
+    return _first(f"{group}{resource.storage_version or resource.version}", resource.kind, obj)
+
+
+def from_storage(resource: Resource, stored: Object) -> Object:
+    """Return a stored object in this resource's version."""
+    if resource.bucket == "events" and resource.group:
+        return _first(resource.api_version, "Event", to_events_k8s_io(stored))
+    if stored["apiVersion"] != resource.api_version:
+        stored["apiVersion"] = resource.api_version
+    return stored
+
+
+def _first(api_version: str, kind: str, obj: Object) -> Object:
+    head = {"apiVersion": api_version, "kind": kind}
+    if list(islice(obj.items(), 2)) == list(head.items()):
+        return obj
+    return {**head, **{key: value for key, value in obj.items() if key not in head}}
+
 
 _NEW_NAMES = {
     "involvedObject": "regarding",
@@ -108,7 +135,6 @@ NEW_EVENTS = Rules(
     selectable={
         **{f"regarding.{key}": _core_text("involvedObject", key) for key in _INVOLVED},
         "reason": text_of("reason"),
-        "reportingController": _core_text("reportingComponent"),
         "type": text_of("type"),
     },
 )

@@ -9,43 +9,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from pocketkube.causes import (
-    invalid,
-    one_of,
-)
+from pocketkube.causes import forbidden, invalid
 from pocketkube.errors import Cause
 from pocketkube.objects import Object
-from pocketkube.registry.rules.base import Rules
 from pocketkube.registry.rules.common import (
-    at_most_all,
+    Rules,
     needs_version,
-    percent_causes,
     set_default,
     spec_of,
     text_of,
     with_status,
 )
-from pocketkube.registry.rules.selectors import label_selector_causes
-from pocketkube.schema.quantities import canonical_list
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
-
-
-def _budget_causes(obj: Object) -> list[Cause]:
-    spec = spec_of(obj)
-    causes: list[Cause] = []
-    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        why = "minAvailable and maxUnavailable cannot be both set"
-        causes.append(invalid("spec", spec, why))
-    for field in ("minAvailable", "maxUnavailable"):
-        value = spec.get(field)
-        causes += percent_causes(value, f"spec.{field}") + at_most_all(value, f"spec.{field}")
-    causes += label_selector_causes(spec.get("selector"), "spec.selector")
-    policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None:
-        known = ("AlwaysAllow", "IfHealthyBudget")
-        causes += one_of("spec.unhealthyPodEvictionPolicy", policy, known)
-    return causes
 
 
 def _default_lease(obj: Object) -> None:
@@ -70,19 +46,6 @@ def _binding_update_causes(obj: Object, old: Object) -> list[Cause]:
     if obj["roleRef"] == old["roleRef"]:
         return []
     return [invalid("roleRef", obj["roleRef"], "cannot change roleRef")]
-
-
-def _default_autoscaler(obj: Object) -> None:
-    spec = spec_of(obj)
-    set_default(spec, "minReplicas", 1)
-    set_default(spec, "scaleTargetRef", {})
-    if obj.get("apiVersion") == "autoscaling/v2" and not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-
-
-def _default_runtime_class(obj: Object) -> None:
-    canonical_list((obj.get("overhead") or {}).get("podFixed") or {})
 
 
 def _default_resource_claim(obj: Object) -> None:
@@ -112,7 +75,6 @@ BUDGETS = Rules(
     prepare_update=needs_version("policy", "poddisruptionbudgets"),
     prepare_status=needs_version("policy", "poddisruptionbudgets"),
     name_is="path-segment",
-    validate=_budget_causes,
     has_generation=True,
 )
 LEASES = Rules(
@@ -126,15 +88,7 @@ ROLE_BINDINGS = Rules(
     validate_update=_binding_update_causes,
     name_is="path-segment",
 )
-AUTOSCALERS = Rules(
-    defaults=_default_autoscaler,
-    prepare_create=with_status({"currentMetrics": None, "desiredReplicas": 0}),
-)
 INGRESSES = Rules(prepare_create=with_status({"loadBalancer": {}}), has_generation=True)
-RUNTIME_CLASSES = Rules(
-    defaults=_default_runtime_class,
-    prepare_update=needs_version("node.k8s.io", "runtimeclasses"),
-)
 RESOURCE_CLAIMS = Rules(defaults=_default_resource_claim, prepare_create=with_status({}))
 RESOURCE_CLAIM_TEMPLATES = Rules(defaults=_default_claim_template)
 RESOURCE_SLICES = Rules(
@@ -148,6 +102,40 @@ SIGNING_REQUESTS = Rules(
     prepare_create=with_status({}), selectable={"spec.signerName": text_of("spec", "signerName")}
 )
 WITH_GENERATION = Rules(has_generation=True)
+
+
+def _policy_causes(obj: Object) -> list[Cause]:
+    """Refuse what this cluster does not evaluate, so that nobody relies on it."""
+    spec = spec_of(obj)
+    parts = {
+        "spec": (spec, {"failurePolicy", "matchConstraints", "validations"}),
+        **{
+            f"spec.validations[{index}]": (validation, {"expression", "message"})
+            for index, validation in enumerate(spec.get("validations") or ())
+        },
+    }
+    causes = [
+        forbidden(f"{where}.{field}", _NOT_EVALUATED)
+        for where, (part, known) in parts.items()
+        for field in sorted(part.keys() - known)
+    ]
+    if spec.get("failurePolicy") == "Ignore":
+        causes.append(forbidden("spec.failurePolicy", _NOT_EVALUATED))
+    return causes
+
+
+def _policy_binding_causes(obj: Object) -> list[Cause]:
+    spec = spec_of(obj)
+    known = {"matchResources", "policyName", "validationActions"}
+    causes = [forbidden(f"spec.{field}", _NOT_EVALUATED) for field in sorted(spec.keys() - known)]
+    if spec.get("validationActions") != ["Deny"]:
+        causes.append(forbidden("spec.validationActions", "this cluster knows [Deny] only"))
+    return causes
+
+
+_NOT_EVALUATED = "this cluster does not evaluate it"
+POLICIES = Rules(has_generation=True, validate=_policy_causes)
+POLICY_BINDINGS = Rules(has_generation=True, validate=_policy_binding_causes)
 PLAIN = Rules()
 
 

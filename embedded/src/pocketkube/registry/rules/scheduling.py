@@ -10,29 +10,21 @@ from __future__ import annotations
 from typing import Any
 
 from pocketkube.causes import (
-    duplicate,
     forbidden,
     immutable,
     invalid,
-    one_of,
     required,
-    too_many,
 )
 from pocketkube.errors import Cause
 from pocketkube.errors import forbidden as forbidden_request
-from pocketkube.names import dns_label, invalid_text, label_key
 from pocketkube.objects import Object, add_finalizer
-from pocketkube.registry.rules.base import Rules, Surroundings
-from pocketkube.registry.rules.common import set_default, spec_of
-from pocketkube.registry.rules.pods.pod_admission import PRIORITY_CLASSES, priority_class_of
-from pocketkube.registry.rules.pods.pod_spec import PREEMPTION_POLICIES
+from pocketkube.registry.rules.common import Rules, Surroundings, set_default, spec_of
+from pocketkube.registry.rules.pods.pod_admission import priority_class_of
 
 GROUP = "scheduling.k8s.io"
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection"
-_TEMPLATES_MAX = 8
-_CLAIMS_MAX = 4
 
 
 def _default_class(obj: Object) -> None:
@@ -40,39 +32,19 @@ def _default_class(obj: Object) -> None:
     set_default(obj, "value", 0)
 
 
-def _prepare_class(obj: Object, around: Surroundings) -> None:
+def _prepare_class(obj: Object, _around: Surroundings) -> None:
     obj["metadata"]["generation"] = 1  # and never more, as upstream
-    _only_one_default(obj, around)
-
-
-def _only_one_default(obj: Object, around: Surroundings) -> None:
-    if not obj.get("globalDefault"):
-        return
-    name = obj["metadata"].get("name", "")
-    for other in around.find_all(PRIORITY_CLASSES):
-        if other.get("globalDefault") and other["metadata"]["name"] != name:
-            taken = other["metadata"]["name"]
-            why = f"PriorityClass {taken} is already marked as default. Only one default can exist"
-            raise forbidden_request(GROUP, "priorityclasses", name, why)
-
-
-def _only_one_default_update(obj: Object, _old: Object, around: Surroundings) -> None:
-    _only_one_default(obj, around)
 
 
 def _class_causes(obj: Object) -> list[Cause]:
     name, value = obj["metadata"].get("name", ""), obj["value"]
-    causes: list[Cause] = []
-    if name.startswith("system-"):
-        if SYSTEM_CLASSES.get(name) != value:
-            why = "priority class names with 'system-' prefix are reserved for system use only"
-            known = "value or globalDefault is not as expected" if name in SYSTEM_CLASSES else ""
-            reason = known or f"{name} is not a known system priority class"
-            causes.append(forbidden("metadata.name", f"{why}. error: {reason}"))
-    elif value > HIGHEST_USER_PRIORITY:
+    if name.startswith("system-") and SYSTEM_CLASSES.get(name) != value:
+        why = "priority class names with 'system-' prefix are reserved for system use only"
+        return [forbidden("metadata.name", why)]
+    if value > HIGHEST_USER_PRIORITY and name not in SYSTEM_CLASSES:
         why = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-        causes.append(forbidden("value", why))
-    return causes + one_of("preemptionPolicy", obj["preemptionPolicy"], PREEMPTION_POLICIES)
+        return [forbidden("value", why)]
+    return []
 
 
 def _class_update_causes(obj: Object, old: Object) -> list[Cause]:
@@ -132,10 +104,6 @@ def _set_priority(obj: Object, spec: dict[str, Any], around: Surroundings) -> No
     spec["priority"] = priority
 
 
-def _group_causes(obj: Object) -> list[Cause]:
-    return _placing_causes(obj["spec"], "spec")
-
-
 def _placing_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     """Check what a PodGroup and a template of one have in common."""
     policy = spec.get("schedulingPolicy") or {}
@@ -154,27 +122,12 @@ def _placing_causes(spec: dict[str, Any], field: str) -> list[Cause]:
             causes.append(required(where))
         elif count < 0:
             causes.append(invalid(where, count, "must be greater than or equal to 1"))
-    topology = (spec.get("schedulingConstraints") or {}).get("topology") or []
-    where = f"{field}.schedulingConstraints.topology"
-    if len(topology) > 1:
-        causes.append(too_many(where, len(topology), 1))
-    else:
-        for index, one in enumerate(topology):
-            causes += invalid_text(f"{where}[{index}].key", one.get("key", ""), label_key)
-    claims = spec.get("resourceClaims") or []
-    if len(claims) > _CLAIMS_MAX:
-        causes.append(too_many(f"{field}.resourceClaims", len(claims), _CLAIMS_MAX))
-    if spec.get("disruptionMode") is not None:
-        modes = ("Pod", "PodGroup")
-        causes += one_of(f"{field}.disruptionMode", spec["disruptionMode"], modes)
     return causes
 
 
-def _group_update_causes(obj: Object, old: Object) -> list[Cause]:
-    return _fixed_fields(obj["spec"], old["spec"])
-
-
-def _fixed_fields(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+def _update_causes(obj: Object, old_obj: Object) -> list[Cause]:
+    """Refuse any change of the spec, of a PodGroup or a Workload."""
+    new, old = obj["spec"], old_obj["spec"]
     return [
         cause
         for field in sorted(new.keys() | old.keys())
@@ -191,41 +144,26 @@ def _default_workload(obj: Object) -> None:
 def _workload_causes(obj: Object) -> list[Cause]:
     templates = obj["spec"].get("podGroupTemplates") or []
     field = "spec.podGroupTemplates"
-    if not templates:
-        return [required(field)]
-    if len(templates) > _TEMPLATES_MAX:
-        return [too_many(field, len(templates), _TEMPLATES_MAX)]
-    causes: list[Cause] = []
-    names: set[str] = set()
+    causes = [] if templates else [required(field)]
     for index, template in enumerate(templates):
-        name, at = template.get("name", ""), f"{field}[{index}]"
-        if name in names:
-            causes.append(duplicate(at, template))
-        names.add(name)
-        causes += invalid_text(f"{at}.name", name, dns_label) if name else [required(f"{at}.name")]
-        causes += _placing_causes(template, at)
+        causes += _placing_causes(template, f"{field}[{index}]")
     return causes
-
-
-def _workload_update_causes(obj: Object, old: Object) -> list[Cause]:
-    return _fixed_fields(obj["spec"], old["spec"])
 
 
 CLASSES = Rules(
     defaults=_default_class,
     prepare_create=_prepare_class,
-    prepare_update=_only_one_default_update,
     validate_create=_class_causes,
     validate_update=_class_update_causes,
 )
 POD_GROUPS = Rules(
     defaults=_default_group,
     prepare_create=_prepare_group,
-    validate=_group_causes,
-    validate_update=_group_update_causes,
+    validate=lambda obj: _placing_causes(obj["spec"], "spec"),
+    validate_update=_update_causes,
 )
 WORKLOADS = Rules(
     defaults=_default_workload,
     validate=_workload_causes,
-    validate_update=_workload_update_causes,
+    validate_update=_update_causes,
 )

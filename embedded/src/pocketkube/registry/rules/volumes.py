@@ -6,31 +6,11 @@ StorageObjectInUseProtection. The sources of volumes are not checked.
 
 from __future__ import annotations
 
-from typing import Any
-
-from pocketkube.causes import forbidden, immutable, one_of, required, unsupported
+from pocketkube.causes import forbidden, immutable, required
 from pocketkube.errors import Cause
-from pocketkube.names import dns_subdomain, invalid_text
 from pocketkube.objects import Object, add_finalizer, rfc3339
-from pocketkube.registry.rules.base import Rules, Surroundings
-from pocketkube.registry.rules.common import set_default, spec_of, text_of
-from pocketkube.schema.quantities import canonical_list, nano_units
-
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
-_NOT_SOURCES = frozenset(
-    {
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    }
-)
+from pocketkube.registry.rules.common import Rules, Surroundings, set_default, spec_of, text_of
+from pocketkube.schema.quantities import canonical_list
 
 
 def default_claim(claim: Object) -> None:
@@ -57,27 +37,16 @@ def _is_default(storage_class: Object) -> bool:
     return annotations.get("storageclass.kubernetes.io/is-default-class") == "true"
 
 
-def _mode_causes(spec: dict[str, Any], why: str) -> list[Cause]:
-    modes = spec.get("accessModes") or []
-    causes = [] if modes else [required("spec.accessModes", why)]
-    return causes + [
-        unsupported("spec.accessModes", mode, _ACCESS_MODES)
-        for mode in modes
-        if mode not in _ACCESS_MODES
-    ]
-
-
 def claim_causes(obj: Object) -> list[Cause]:
     """Check a PersistentVolumeClaim, or a template of one."""
     spec = obj["spec"]
-    causes = _mode_causes(spec, "at least 1 access mode is required")
+    causes = [] if spec.get("accessModes") else [required("spec.accessModes", _NO_MODE)]
     if not (spec["resources"].get("requests") or {}).get("storage"):
         causes.append(required("spec.resources[storage]"))
-    if spec.get("storageClassName"):
-        causes += invalid_text("spec.storageClassName", spec["storageClassName"], dns_subdomain)
-    return causes + one_of("spec.volumeMode", spec["volumeMode"], _VOLUME_MODES)
+    return causes
 
 
+_NO_MODE = "at least 1 access mode is required"
 _CLAIM_FIXED = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
     "bound claims"
@@ -86,24 +55,15 @@ _CLAIM_FIXED = (
 
 def _claim_update_causes(obj: Object, old: Object) -> list[Cause]:
     new, before = dict(obj["spec"]), dict(old["spec"])
-    new.pop("volumeAttributesClassName", None)
-    before.pop("volumeAttributesClassName", None)
+    may_change = ["volumeAttributesClassName"]
     if not before.get("volumeName"):
-        new.pop("volumeName", None)
-    status = old.get("status") or {}
-    size, was = _requested(new), _requested(before)
-    if status.get("phase") == "Bound":
-        new["resources"] = before["resources"] = None
-    causes = [] if new == before else [forbidden("spec", _CLAIM_FIXED)]
-    has = nano_units((status.get("capacity") or {}).get("storage", "0"))
-    if size < was and size <= has:
-        why = "field can not be less than status.capacity"
-        causes.append(forbidden("spec.resources.requests.storage", why))
-    return causes
-
-
-def _requested(spec: dict[str, Any]) -> int:
-    return nano_units((spec["resources"].get("requests") or {}).get("storage", "0"))
+        may_change.append("volumeName")
+    if (old.get("status") or {}).get("phase") == "Bound":
+        may_change.append("resources")
+    for field in may_change:
+        new.pop(field, None)
+        before.pop(field, None)
+    return [] if new == before else [forbidden("spec", _CLAIM_FIXED)]
 
 
 def _default_phase(obj: Object, _old: Object) -> None:
@@ -125,14 +85,26 @@ def _prepare_volume(obj: Object, around: Surroundings) -> None:
     obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": rfc3339(around.now_s())}
 
 
+_NOT_SOURCES = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+
+
 def _volume_causes(obj: Object) -> list[Cause]:
     spec = obj["spec"]
-    causes = _mode_causes(spec, "")
-    capacity = spec.get("capacity")
-    if not capacity:
-        causes.append(required("spec.capacity"))
-    if not capacity or set(capacity) != {"storage"}:
-        causes.append(unsupported("spec.capacity", capacity, ("storage",)))
+    causes = [
+        required(f"spec.{name}") for name in ("accessModes", "capacity") if not spec.get(name)
+    ]
     if not spec.keys() - _NOT_SOURCES:
         causes.append(required("spec", "must specify a volume type"))
     return causes
@@ -141,13 +113,6 @@ def _volume_causes(obj: Object) -> list[Cause]:
 def _default_class(obj: Object) -> None:
     set_default(obj, "reclaimPolicy", "Delete")
     set_default(obj, "volumeBindingMode", "Immediate")
-
-
-def _class_causes(obj: Object) -> list[Cause]:
-    causes = [] if obj.get("provisioner") else [required("provisioner")]
-    causes += one_of("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain"))
-    modes = ("Immediate", "WaitForFirstConsumer")
-    return causes + one_of("volumeBindingMode", obj["volumeBindingMode"], modes)
 
 
 _CLASS_FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
@@ -176,6 +141,4 @@ VOLUMES = Rules(
     validate=_volume_causes,
     selectable={"name": text_of("metadata", "name")},
 )
-STORAGE_CLASSES = Rules(
-    defaults=_default_class, validate=_class_causes, validate_update=_class_update_causes
-)
+STORAGE_CLASSES = Rules(defaults=_default_class, validate_update=_class_update_causes)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from pocketkube import errors
@@ -24,16 +24,16 @@ from pocketkube.schema.shape import Shape, Type
 
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
-_API_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
-_PROPS = f"{_API_EXTENSIONS}.JSONSchemaProps"
+_WITHOUT = "apiextensions.k8s.io"
+"""Of this group clients send JSON: its schemas have forms of their own."""
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def decoded(raw: bytes, document: Document) -> Object:
     """Decode the body of a request.
 
-    Raises ApiError: 400 for what is no protobuf of that kind, 415 for a kind that has none, such as
-    custom resources.
+    Raises ApiError: 400 for what is no protobuf of that kind, 415 for a kind that has none:
+    definitions and custom resources.
     """
     if not raw.startswith(MAGIC):
         prefix = " ".join(str(byte) for byte in MAGIC)
@@ -63,6 +63,8 @@ def _envelope(data: bytes) -> tuple[str, str, bytes]:
 
 def _schema_name(document: Document, api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
+    if group == _WITHOUT:
+        return ""
     return document.schema_name(group, version, kind)
 
 
@@ -142,15 +144,9 @@ class _Messages:
             case _:
                 return _BYTES, values.base64_text if shape.format == "byte" else values.text
 
-    def _special(self, shape: Shape) -> Callable[[bytes], Any] | None:
+    @staticmethod
+    def _special(shape: Shape) -> Callable[[bytes], Any] | None:
         """Return the reader of a type that is a message, but no object of fields in JSON."""
-        match shape.name.removeprefix(f"{_API_EXTENSIONS}."):
-            case "JSONSchemaPropsOrArray":
-                return functools.partial(self._props_or, many=True)
-            case "JSONSchemaPropsOrBool":
-                return functools.partial(self._props_or, many=False)
-            case "JSONSchemaPropsOrStringArray":
-                return self._props_or_strings
         if shape.type is Type.ANY:
             return values.raw_json
         if shape.type is Type.QUANTITY:
@@ -161,22 +157,6 @@ class _Messages:
             return values.micro_time if shape.name.endswith("MicroTime") else values.time
         return None
 
-    def _props_or(self, data: bytes, *, many: bool) -> Any:
-        """Read schema (1) and JSONSchemas (2), or allows (1) and schema (2)."""
-        if many:
-            found = values.all_by_number(data, {1: _BYTES, 2: _BYTES})
-            if 1 in found:
-                return self.read(found[1][-1], _PROPS)
-            return [self.read(inner, _PROPS) for inner in found.get(2, [])] or None
-        one = values.by_number(data, {1: _VARINT, 2: _BYTES})
-        return self.read(one[2], _PROPS) if 2 in one else bool(one.get(1, 0))
-
-    def _props_or_strings(self, data: bytes) -> Any:
-        found = values.all_by_number(data, {1: _BYTES, 2: _BYTES})
-        if 2 in found:
-            return [values.text(inner) for inner in found[2]]
-        return self.read(found[1][-1], _PROPS) if 1 in found else None
-
 
 def _read(data: bytes, table: dict[int, _Field]) -> Object:
     """Read a message into what JSON would hold; numbers that are not known are passed over."""
@@ -186,11 +166,7 @@ def _read(data: bytes, table: dict[int, _Field]) -> Object:
         if field is None:
             continue
         if wire != field.wire:
-            if field.many != "list" or wire != _BYTES:
-                raise MalformedError(f"wrong wireType = {wire} for field {field.name}")
-            found = result.setdefault(field.name, [])
-            found.extend(field.read(inner) for inner in _packed(value, field.wire))
-            continue
+            raise MalformedError(f"wrong wireType = {wire} for field {field.name}")
         read = field.read(value)
         if not field.name:
             result.update(read)
@@ -203,14 +179,6 @@ def _read(data: bytes, table: dict[int, _Field]) -> Object:
         else:
             result.pop(field.name, None)  # what is said last counts
     return result
-
-
-def _packed(data: bytes, wire: int) -> Iterator[Any]:
-    """Give the values of a list whose items stand side by side, without their number."""
-    position = 0
-    while position < len(data):
-        value, position = values.value_at(data, position, wire)
-        yield value
 
 
 def _entry(data: bytes, field: _Field) -> tuple[str, Any]:

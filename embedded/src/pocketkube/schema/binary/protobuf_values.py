@@ -72,19 +72,14 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def by_number(data: bytes, wires: Mapping[int, int]) -> dict[int, Any]:
-    """Return the last value of each number in ``wires``. Raises MalformedError."""
-    return {number: found[-1] for number, found in all_by_number(data, wires).items()}
-
-
-def all_by_number(data: bytes, wires: Mapping[int, int]) -> dict[int, list[Any]]:
-    """Return all values of each number in ``wires``, of those types. Raises MalformedError."""
-    result: dict[int, list[Any]] = {}
+    """Return the last value of each number in ``wires``, of those types. Raises MalformedError."""
+    result: dict[int, Any] = {}
     for number, wire, value in wire_items(data):
         if number not in wires:
             continue
         if wires[number] != wire:
             raise MalformedError(f"wrong wireType = {wire} for field {number}")
-        result.setdefault(number, []).append(value)
+        result[number] = value
     return result
 
 

@@ -3,18 +3,21 @@
 In: schemas and decoded objects. Out: shapes, pruned and defaulted objects, causes of a 422. Source:
 Kubernetes' documentation of structural schemas, and answers of a real API server 1.36.
 ``x-kubernetes-validations`` (CEL) are accepted and not evaluated: no CRD that quorate ships or
-tests with has any.
+tests with has any. Values are checked by ``fastjsonschema``, which compiles a schema to Python;
+formats that it does not know, and patterns that only Go understands, are not judged.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pocketkube.causes import duplicate, invalid
+import fastjsonschema
+
+from pocketkube.causes import invalid, required, shown, unsupported
 from pocketkube.errors import Cause
-from pocketkube.schema.custom.crd_checks import value_causes
 from pocketkube.schema.shape import Merge, Shape, Type
 
 Schema = Mapping[str, Any]
@@ -36,6 +39,7 @@ def shape_of(schema: Schema | None, metadata: Shape) -> Shape:
     shape = _shape({"type": "object", **(schema or {})}, metadata)
     shape.fields = {**shape.fields, **_embedded_fields(metadata)}
     shape.preserve_unknown = shape.preserve_unknown or schema is None
+    shape.check = None if schema is None else check_of(schema)
     return shape
 
 
@@ -150,40 +154,86 @@ def _items(value: Any, shape: Shape) -> Iterator[tuple[Any, Any]]:
 
 
 def causes(value: Any, shape: Shape) -> list[Cause]:
-    """Return everything that is wrong with an object, pruned and defaulted before."""
-    found = value_causes(value, shape.schema, "") if shape.schema is not None else []
-    found += _list_causes(value, shape, "")
-    return found
+    """Return what is wrong with an object, pruned and defaulted before."""
+    return shape.check(value) if shape.check else []
 
 
-def _children(value: Any, shape: Shape, path: str) -> Iterator[tuple[Any, Shape, str]]:
-    if isinstance(value, dict) and shape.type is Type.OBJECT:
-        for key, field in shape.fields.items():
-            if key in value and field.schema is not None:
-                yield value[key], field, f"{path}.{key}" if path else key
-    elif shape.item is not None:
-        for key, one in _items(value, shape):
-            yield one, shape.item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}"
+Check = Callable[[Any], list[Cause]]
+
+_FORMATS = ("date", "date-time", "ipv4", "ipv6")
+_BITS = {"int32": 31, "int64": 63}
+_KEPT = (
+    *("minLength", "maxLength", "minimum", "maximum", "multipleOf", "minItems", "maxItems"),
+    *("minProperties", "maxProperties", "required"),
+)
 
 
-def _list_causes(value: Any, shape: Shape, path: str) -> list[Cause]:
-    """Check that the items of sets, and the keys of maps in lists, are there once each."""
-    found: list[Cause] = []
-    if isinstance(value, list) and shape.merge in (Merge.SET, Merge.MAP):
-        seen: list[Any] = []
-        for i, one in enumerate(value):
-            identity = one
-            if shape.merge is Merge.MAP:
-                if one is None:
-                    continue
-                if not isinstance(one, dict):
-                    why = "must be an object for an array of list-type map"
-                    found = [invalid(f"{path}[{i}]", one, why)]
-                    break
-                identity = {key: one[key] for key in sorted(shape.keys) if key in one}
-            if identity in seen:
-                found.append(duplicate(f"{path}[{i}]", identity))
-            seen.append(identity)
-    for one, inner, where in _children(value, shape, path):
-        found += _list_causes(one, inner, where)
-    return found
+def check_of(schema: Schema) -> Check:
+    """Return a function that gives what is wrong with a value."""
+    validate: Callable[[Any], Any] | None = None
+
+    def check(value: Any) -> list[Cause]:
+        nonlocal validate
+        if validate is None:  # compiling takes milliseconds, and many kinds are never used
+            validate = fastjsonschema.compile(_standard(schema), use_default=False)
+        try:
+            validate(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            return _causes(error)
+        return []
+
+    return check
+
+
+def _causes(error: fastjsonschema.JsonSchemaValueException) -> list[Cause]:
+    path = re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", ".".join(map(str, error.path[1:])))
+    why = error.message.replace(error.name or "", path, 1)
+    if error.rule == "required":
+        dot = f"{path}." if path else ""
+        return [required(f"{dot}{key}") for key in error.rule_definition if key not in error.value]
+    if error.rule == "enum":
+        return [unsupported(path, error.value, map(str, error.rule_definition))]
+    if error.rule == "type":
+        message = f"Invalid value: {shown(error.value)}: {why}"
+        return [Cause("FieldValueTypeInvalid", message, path)]
+    return [invalid(path, error.value, why)]
+
+
+def _standard(schema: Schema) -> dict[str, Any]:
+    """Return a schema of JSON Schema's draft 7 that means what this one does."""
+    result: dict[str, Any] = {key: schema[key] for key in _KEPT if schema.get(key) is not None}
+    types = [schema["type"]] if schema.get("type") else []
+    if schema.get("x-kubernetes-int-or-string"):
+        types = ["integer", "string"]
+    if types:
+        result["type"] = [*types, "null"] if schema.get("nullable") else types
+    if schema.get("enum"):
+        result["enum"] = [*schema["enum"], *([None] if schema.get("nullable") else [])]
+    for bound in ("Minimum", "Maximum"):
+        if schema.get(f"exclusive{bound}") and bound.lower() in result:
+            result[f"exclusive{bound}"] = result.pop(bound.lower())
+    bits = _BITS.get(schema.get("format", ""))
+    if bits and types == ["integer"]:
+        result.setdefault("minimum", -(2**bits))
+        result.setdefault("maximum", 2**bits - 1)
+    if schema.get("format") in _FORMATS and types == ["string"]:
+        result["format"] = schema["format"]
+    if schema.get("pattern") and _is_readable(schema["pattern"]):
+        result["pattern"] = schema["pattern"]
+    for key in ("items", "not", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            result[key] = _standard(schema[key])
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key):
+            result[key] = [_standard(inner) for inner in schema[key]]
+    if schema.get("properties"):
+        result["properties"] = {k: _standard(v) for k, v in schema["properties"].items()}
+    return result
+
+
+def _is_readable(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True

@@ -1,7 +1,7 @@
 """Which groups, versions and resources there are, as kubectl and client-go ask for it.
 
-In: what is registered. Out: the bodies of ``/``, ``/api``, ``/apis`` and below, plain and
-aggregated. Pure functions. Source: the real server's answers; the recorded ones are in the tests.
+In: what is registered. Out: the bodies of ``/api``, ``/apis`` and below. Pure functions. Source:
+the real server's answers; the recorded ones are in the tests.
 """
 
 from __future__ import annotations
@@ -11,46 +11,24 @@ from typing import Any
 
 import msgspec
 
-from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
 from pocketkube.schema.document import Document
 from pocketkube.schema.resource import Resource, Subresource, version_rank
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _JSON = "application/json"
-_ANY = frozenset({"*/*", "application/*", _JSON})
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_OTHER_PATHS = (
-    "/healthz",
-    "/livez",
-    "/openapi/v2",
-    "/openapi/v3",
-    "/openapi/v3/",
-    "/readyz",
-    "/version",
-)
-_NOT_ACCEPTABLE = "only the following media types are accepted: application/json"
 
 Groups = dict[str, dict[str, list[Resource]]]
 """Resources by version, by group; groups and versions in the order in which they are preferred."""
 
 
-def page(
-    path: str, accept: str, registry: Registry, document: Document
-) -> tuple[str, bytes] | None:
-    """Return content type and body of a discovery page; None when the path is none.
-
-    Raises ApiError (406) when the client takes nothing that is served.
-    """
+def page(path: str, registry: Registry, document: Document) -> tuple[str, bytes] | None:
+    """Return content type and body of a discovery page; None when the path is none."""
     groups = groups_of(registry.all(), document)
     parts = path.strip("/").split("/")
     body: dict[str, Any] | None = None
-    if path == "/":
-        body = {"paths": paths(groups)}
-    elif parts[0] in ("api", "apis") and len(parts) == 1:
+    if parts[0] in ("api", "apis") and len(parts) == 1:
         core = parts[0] == "api"
-        if wants_aggregated(accept):
-            return AGGREGATED, msgspec.json.encode(aggregated(groups, core=core))
         body = api_versions(groups) if core else group_list(groups)
     elif parts[0] == "api" and len(parts) == 2:
         body = resource_list(groups, "", parts[1])
@@ -59,24 +37,6 @@ def page(
     elif parts[0] == "apis" and len(parts) == 3:
         body = resource_list(groups, parts[1], parts[2])
     return None if body is None else (_JSON, msgspec.json.encode(body))
-
-
-def wants_aggregated(accept: str) -> bool:
-    """Tell whether the first media type that is served is the aggregated list.
-
-    Raises ApiError (406) when none is.
-    """
-    for part in accept.split(",") if accept.strip() else [_JSON]:
-        media, *parameters = (piece.strip() for piece in part.split(";"))
-        options = dict(parameter.partition("=")[::2] for parameter in parameters)
-        if media not in _ANY:
-            continue
-        if "as" not in options:
-            return False
-        wanted = (options.get("g"), options.get("v"), options["as"])
-        if wanted == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-            return True
-    raise ApiError(406, "NotAcceptable", _NOT_ACCEPTABLE)
 
 
 def groups_of(resources: Iterable[Resource], document: Document) -> Groups:
@@ -103,16 +63,6 @@ def groups_of(resources: Iterable[Resource], document: Document) -> Groups:
 
 def _sorted(resources: list[Resource]) -> list[Resource]:
     return sorted(resources, key=lambda resource: resource.plural)
-
-
-def paths(groups: Groups) -> list[str]:
-    """Return the paths that ``/`` lists."""
-    found = {"/api", "/apis", "/apis/", *_OTHER_PATHS}
-    for name, versions in groups.items():
-        root = f"/apis/{name}" if name else "/api"
-        found.add(root)
-        found.update(f"{root}/{version}" for version in versions)
-    return sorted(found)
 
 
 def api_versions(groups: Groups) -> dict[str, Any]:
@@ -177,57 +127,6 @@ def _plain(resource: Resource) -> Iterator[dict[str, Any]]:
             "kind": sub.kind,
             "verbs": sorted(sub.verbs),
         }
-
-
-def aggregated(groups: Groups, *, core: bool) -> dict[str, Any]:
-    """Return the APIGroupDiscoveryList of ``/api`` (the core group) or ``/apis`` (the others)."""
-    items = [
-        {
-            "metadata": {"name": name} if name else {},
-            "versions": [_version(version, entries) for version, entries in versions.items()],
-        }
-        for name, versions in groups.items()
-        if core == (not name)
-    ]
-    return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "metadata": {},
-        "items": items,
-    }
-
-
-def _version(version: str, resources: list[Resource]) -> dict[str, Any]:
-    entries = [_aggregated_resource(resource) for resource in resources]
-    return {"version": version, "resources": entries, "freshness": "Current"}
-
-
-def _aggregated_resource(resource: Resource) -> dict[str, Any]:
-    entry = {
-        "resource": resource.plural,
-        "responseKind": _response_kind(resource, resource.group, resource.version, resource.kind),
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular,
-        "verbs": _verbs(resource),
-        **_names(resource),
-    }
-    subresources = [
-        {
-            "subresource": sub.name,
-            "responseKind": _response_kind(resource, sub.group, sub.version, sub.kind),
-            "verbs": sorted(sub.verbs),
-        }
-        for sub in _subresources(resource)
-    ]
-    return {**entry, "subresources": subresources} if subresources else entry
-
-
-def _response_kind(resource: Resource, group: str, version: str, kind: str) -> dict[str, str]:
-    """Built-in resources leave out what is as in the path; those of CRDs do not."""
-    own = (group, version) == (resource.group, resource.version)
-    if own and not resource.crd:
-        group = version = ""
-    return {"group": group, "version": version, "kind": kind}
 
 
 def _verbs(resource: Resource) -> list[str]:

@@ -8,23 +8,86 @@ them. Not what else a generator of code needs; no prose, except that of CRDs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from pocketkube.errors import ApiError
 from pocketkube.registry.resources import Registry
-from pocketkube.schema.document import Document
+from pocketkube.schema.document import GVK, Document
 from pocketkube.schema.resource import Resource
 from pocketkube.server.documents import discovery
-from pocketkube.server.documents.openapi_custom import custom_schemas
-from pocketkube.server.documents.openapi_paths import paths_of
+
+_REF = "#/components/schemas/"
+_PATCHES = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+)
+_STRATEGIC = "application/strategic-merge-patch+json"
+_PATCHING = ("dryRun", "fieldManager", "fieldValidation", "force")
+
+
+def paths_of(resource: Resource, component: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the paths of a resource's collection and of one object; ``component`` is its kind's."""
+    namespace = "{namespace}" if resource.namespaced else ""
+    parameters = [_parameter("namespace", "path")] if namespace else []
+    if "list" in resource.verbs:
+        listed = component if resource.crd else f"{component}List"
+        item = {"get": _operation(resource, "list", listed), "parameters": parameters}
+        yield resource.path(namespace), item
+    elif "create" in resource.verbs:  # a review, of which there is no list
+        yield resource.path(namespace), {"post": _operation(resource, "post", component)}
+    one: dict[str, Any] = {}
+    if "get" in resource.verbs:
+        one["get"] = _operation(resource, "get", component)
+    if "patch" in resource.verbs:
+        forms = _PATCHES if resource.crd else (*_PATCHES, _STRATEGIC)
+        one["patch"] = {
+            **_operation(resource, "patch", component),
+            "parameters": [_parameter(name, "query") for name in _PATCHING],
+            "requestBody": {"content": {form: {} for form in forms}, "required": True},
+        }
+    if one:
+        one["parameters"] = [_parameter("name", "path"), *parameters]
+        yield resource.path(namespace, "{name}"), one
+
+
+def _operation(resource: Resource, action: str, component: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"$ref": f"{_REF}{component}"}}}
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    return {
+        "responses": {"200": {"description": "OK", "content": content}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": kind,
+    }
+
+
+def _parameter(name: str, where: str) -> dict[str, Any]:
+    schema = {"type": "boolean" if name == "force" else "string", "uniqueItems": True}
+    return {"name": name, "in": where, "schema": schema, "required": where == "path"}
+
+
+_META = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
+_TEXT = {"type": "string"}
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def custom_schemas(resource: Resource) -> dict[str, dict[str, Any]]:
+    """Return the component of a CRD's kind, by its name."""
+    reversed_group = ".".join(reversed(resource.group.split(".")))
+    name = f"{reversed_group}.{resource.version}.{resource.kind}"
+    schema = dict(resource.shape.schema or _ANYTHING)
+    if schema.get("type") == "object":
+        own = schema.get("properties", {})
+        metadata = {"allOf": [{"$ref": f"{_META}.ObjectMeta"}]}
+        schema["properties"] = {**own, "apiVersion": _TEXT, "kind": _TEXT, "metadata": metadata}
+    kind = {"group": resource.group, "version": resource.version}
+    return {name: {**schema, GVK: [{**kind, "kind": resource.kind}]}}
+
 
 _JSON = "application/json"
-_REF = "#/components/schemas/"
 _INDEX = "/openapi/v3"
-_ANY = ("application/json", "application/*", "*/*")
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PROTOBUF_ACCEPTED = "application/com.github.proto-openapi.spec.v2"
 
@@ -32,10 +95,7 @@ _PROTOBUF_ACCEPTED = "application/com.github.proto-openapi.spec.v2"
 def page(
     path: str, accept: str, registry: Registry, document: Document
 ) -> tuple[str, bytes] | None:
-    """Return content type and body of an OpenAPI page; None when there is none.
-
-    Raises ApiError (406) when the client takes no JSON.
-    """
+    """Return content type and body of an OpenAPI page; None when there is none."""
     body: dict[str, Any] | None = None
     if path in (_INDEX, "/openapi/v2") or path.startswith(f"{_INDEX}/"):
         groups = discovery.groups_of(registry.all(), document)
@@ -43,20 +103,12 @@ def page(
             return _JSON, msgspec.json.encode(index(groups, document))
         if path == "/openapi/v2" and _PROTOBUF_ACCEPTED in accept:
             return _PROTOBUF, empty_version_2(document)
-        _check_accept(accept)
         if path == "/openapi/v2":
             info = {"title": "Kubernetes", "version": f"v{_short_version(document)}"}
             body = {"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}
         else:
             body = version_3(path.removeprefix(f"{_INDEX}/"), groups, document)
     return None if body is None else (_JSON, msgspec.json.encode(body))
-
-
-def _check_accept(accept: str) -> None:
-    media = [part.partition(";")[0].strip() for part in accept.split(",")]
-    if accept.strip() and not any(one in _ANY for one in media):
-        text = f"only the following media types are accepted: {_JSON}"
-        raise ApiError(406, "NotAcceptable", text)
 
 
 def index(groups: discovery.Groups, document: Document) -> dict[str, Any]:

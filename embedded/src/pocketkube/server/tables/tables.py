@@ -1,39 +1,92 @@
 """Tables (meta.k8s.io/v1): lists as ``kubectl get`` asks for them.
 
 In: objects of one resource. Out: a Table. The columns of built-in kinds were recorded from a real
-API server; their cells are in ``cells``, those of custom resources come from the paths of
-their printer columns.
+API server; their cells are in ``cells``, and kinds without have a name and an age. Those of custom
+resources come from the paths of their printer columns.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
-from pocketkube.objects import Object, meta, name_of
+from pocketkube.objects import Object, name_of
 from pocketkube.schema.resource import Resource
-from pocketkube.server.tables.cells import cells_of
-from pocketkube.server.tables.json_path import compiled
-from pocketkube.server.tables.words import Cells, age, since
+from pocketkube.server.tables.cells import Cells, age, cells_of, since
+
+Step = Callable[[Any], Iterable[Any]]
+"""From one value to those that a part of a path finds in it."""
+
+_PART = re.compile(
+    r"\.(?P<name>(?:\\.|[^.\[\\])+)"
+    r"|\[(?P<star>\*)\]"
+    r"|\[(?P<index>-?\d+)\]"
+    r"|\['(?P<quoted>[^']*)'\]"
+    r"|\[\?\(\s*@(?P<inner>[^=!<>]*?)\s*==\s*(?P<value>.*?)\s*\)\]"
+)
+
+
+@lru_cache(maxsize=1024)
+def compiled(path: str) -> Callable[[Any], list[Any]] | None:
+    """Return a function that finds a path's values in an object; None for what is not read."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(path):
+        match = _PART.match(path, at)
+        step = _step(match) if match else None
+        if match is None or step is None:
+            return None
+        steps.append(step)
+        at = match.end()
+
+    def find(obj: Any) -> list[Any]:
+        values = [obj]
+        for step in steps:
+            values = [found for value in values for found in step(value)]
+        return values
+
+    return find
+
+
+def _step(match: re.Match[str]) -> Step | None:
+    if match["index"] is not None:
+        index = int(match["index"])
+        return lambda value: (
+            [value[index]] if isinstance(value, list) and -len(value) <= index < len(value) else []
+        )
+    if match["inner"] is not None:
+        return _filter(match["inner"], match["value"])
+    name = match["quoted"]
+    if match["name"] is not None:
+        name = re.sub(r"\\(.)", r"\1", match["name"])
+    if match["star"] or name == "*":
+        return _items
+    return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _filter(inner: str, text: str) -> Step | None:
+    find = compiled(inner)
+    try:
+        wanted = json.loads(text.replace("'", '"'))
+    except ValueError:
+        return None
+    if find is None:
+        return None
+    return lambda value: [item for item in _items(value) if wanted in find(item)]
+
 
 _META = "meta.k8s.io/v1"
 _NAME = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
 _AGE = {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0}
-_FINISHED = {
-    "Succeeded": {
-        "type": "Completed",
-        "status": "True",
-        "reason": "Succeeded",
-        "message": "The pod has completed successfully.",
-    },
-    "Failed": {
-        "type": "Completed",
-        "status": "True",
-        "reason": "Failed",
-        "message": "The pod failed.",
-    },
-}
 
 
 def table(
@@ -45,10 +98,11 @@ def table(
     list_metadata: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the Table of some objects; each row holds the object, its metadata, or nothing."""
-    columns = resource.columns or (_NAME, _AGE)
-    cells = cells_of(resource.bucket) or _cells_by_columns(columns)
-    rows = [_row(resource, obj, cells, now_s, include_object) for obj in objects]
-    plain = len(columns) > 1 and columns[1]["name"] == "Created At"  # of kinds without columns
+    columns, cells = resource.columns, cells_of(resource.bucket)
+    if not columns or not (cells or resource.crd):
+        columns = (_NAME, _AGE)
+    cells = cells or _cells_by_columns(columns)
+    rows = [_row(obj, cells, now_s, include_object) for obj in objects]
     return {
         "kind": "Table",
         "apiVersion": _META,
@@ -56,32 +110,17 @@ def table(
         "columnDefinitions": [
             {key: value for key, value in column.items() if key != "jsonPath"} for column in columns
         ],
-        "rows": rows or (None if plain else []),
+        "rows": rows,
     }
-
-
-_OF_VERSION = "deprecated.daemonset.template.generation"
-"""An annotation of a DaemonSet as a whole: a real server adds it with the version, not before."""
 
 
 def partial(obj: Object) -> Object:
     """Return a PartialObjectMetadata."""
-    metadata = obj["metadata"]
-    if obj.get("kind") == "DaemonSet" and _OF_VERSION in (metadata.get("annotations") or {}):
-        kept = {key: text for key, text in metadata["annotations"].items() if key != _OF_VERSION}
-        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
-        metadata |= {"annotations": kept} if kept else {}
-    return {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": metadata}
+    return {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": obj["metadata"]}
 
 
-def _row(
-    resource: Resource, obj: Object, cells: Cells, now_s: float, include_object: str
-) -> dict[str, Any]:
+def _row(obj: Object, cells: Cells, now_s: float, include_object: str) -> dict[str, Any]:
     row: dict[str, Any] = {"cells": cells(obj, now_s)}
-    if resource.bucket == "pods":
-        finished = _FINISHED.get((obj.get("status") or {}).get("phase", ""))
-        if finished is not None:
-            row["conditions"] = [finished]
     if include_object == "Object":
         row["object"] = obj
     elif include_object == "Metadata":
@@ -109,8 +148,6 @@ def _cell(column: Mapping[str, Any], obj: Object, now_s: float) -> Any:
             return name_of(obj)
         case "Age":
             return age(obj, now_s)
-        case "Created At":
-            return meta(obj).get("creationTimestamp")
     return None if column["type"] in ("integer", "number", "boolean") else ""
 
 

@@ -86,7 +86,7 @@ def _evict(api: Api, _: Tokens, target: Target, body: Object, how: Writing) -> w
 
 def _token(api: Api, tokens: Tokens, target: Target, body: Object, _: Writing) -> web.Response:
     account = api.get(target.resource, target.namespace, target.name)
-    answer = requested(tokens, account, body, api.find, api.now_s())
+    answer = requested(tokens, account, body, api.now_s())
     return answers.response(201, answers.encode(answer))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pocketkube.errors import forbidden
 from pocketkube.objects import Object
-from pocketkube.registry.rules.base import Surroundings
+from pocketkube.registry.rules.common import Surroundings
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

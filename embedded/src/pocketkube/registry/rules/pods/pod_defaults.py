@@ -1,24 +1,21 @@
 """Defaults of pods, and of the pod templates of workloads.
 
 Source: kubernetes ``pkg/apis/core/v1/defaults.go`` of 1.36. Fields that Go writes even when they
-are empty (``resources``, ``securityContext``) are among them.
+are empty (``resources``, ``securityContext``) are among them; probes, hooks, variables and sources
+of volumes, which nothing reads here, stay as they are given.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from pocketkube.objects import Object
-from pocketkube.registry.rules.pods.pod_resources import asked_by_containers
 from pocketkube.schema.quantities import canonical_list
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_S = 30
-_FILE_MODE = 0o644
-_HOUR_S = 3600
 _REPOSITORY = re.compile(r"[a-z0-9][-a-z0-9._:/@A-Z]*")
 
 
@@ -33,8 +30,6 @@ def default_pod(pod: Object) -> None:
     if spec.get("initContainers"):
         for container in spec["initContainers"]:
             _requests_from_limits(container)
-    if spec.get("resources"):
-        _default_pod_resources(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
@@ -115,31 +110,8 @@ def _default_container(container: dict[str, Any]) -> None:
         container["resources"] = {}
     elif resources:
         _canonical_resources(resources)
-    for field in _CONTAINER_PARTS & container.keys():
-        value = container[field]
-        if field in _PROBES:
-            if value is not None:
-                _default_probe(value)
-        elif value:
-            _default_part(field, value)
-
-
-def _default_part(field: str, value: Any) -> None:
-    if field == "ports":
-        for port in value:
-            _set(port, "protocol", "TCP")
-    elif field == "env":
-        for variable in value:
-            if variable.get("valueFrom"):
-                _default_source(variable["valueFrom"])
-    elif field == "lifecycle":
-        for hook in value.values():
-            if isinstance(hook, dict):
-                _default_http(hook)
-
-
-_PROBES = frozenset({"livenessProbe", "readinessProbe", "startupProbe"})
-_CONTAINER_PARTS = _PROBES | {"ports", "env", "lifecycle"}
+    for port in container.get("ports") or ():
+        _set(port, "protocol", "TCP")
 
 
 def _canonical_resources(resources: dict[str, Any]) -> None:
@@ -148,113 +120,20 @@ def _canonical_resources(resources: dict[str, Any]) -> None:
             canonical_list(resources[field])
 
 
-def _default_source(source: dict[str, Any]) -> None:
-    if source.get("fieldRef") is not None:
-        _set(source["fieldRef"], "apiVersion", "v1")
-    if source.get("resourceFieldRef") is not None:
-        _set(source["resourceFieldRef"], "divisor", "0")
-    if source.get("fileKeyRef") is not None and source["fileKeyRef"].get("optional") is None:
-        source["fileKeyRef"]["optional"] = False
-
-
-def _default_http(handler: dict[str, Any]) -> None:
-    get = handler.get("httpGet")
-    if get is not None:
-        _set(get, "path", "/")
-        _set(get, "scheme", "HTTP")
-
-
-def _default_probe(probe: dict[str, Any]) -> None:
-    _set(probe, "timeoutSeconds", 1)
-    _set(probe, "periodSeconds", 10)
-    _set(probe, "successThreshold", 1)
-    _set(probe, "failureThreshold", 3)
-    _default_http(probe)
-    if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
-        probe["grpc"]["service"] = ""
-
-
 def _set(target: dict[str, Any], field: str, value: object) -> None:
     if not target.get(field):
         target[field] = value
 
 
-def _default_mode(source: dict[str, Any]) -> None:
-    if source.get("defaultMode") is None:
-        source["defaultMode"] = _FILE_MODE
-
-
-def _default_downward(source: dict[str, Any]) -> None:
-    for item in source.get("items") or ():
-        _default_source(item)
-
-
-def _downward_volume(source: dict[str, Any]) -> None:
-    _default_mode(source)
-    _default_downward(source)
-
-
-def _projected_volume(source: dict[str, Any]) -> None:
-    _default_mode(source)
-    for one in source.get("sources") or ():
-        token = one.get("serviceAccountToken")
-        if token is not None and token.get("expirationSeconds") is None:
-            token["expirationSeconds"] = _HOUR_S
-        _default_downward(one.get("downwardAPI") or {})
-
-
-def _host_path(source: dict[str, Any]) -> None:
-    if source.get("type") is None:
-        source["type"] = ""
-
-
-def _empty_dir(source: dict[str, Any]) -> None:
-    if source.get("sizeLimit") is not None:
-        canonical_list(size := {"sizeLimit": source["sizeLimit"]})
-        source |= size
-
-
-_VOLUMES: dict[str, Callable[[dict[str, Any]], None]] = {
-    "secret": _default_mode,
-    "configMap": _default_mode,
-    "downwardAPI": _downward_volume,
-    "projected": _projected_volume,
-    "hostPath": _host_path,
-    "emptyDir": _empty_dir,
-}
-
-
 def _default_volume(volume: dict[str, Any]) -> None:
     if not any(value is not None for field, value in volume.items() if field != "name"):
         volume["emptyDir"] = {}
-    for field, default in _VOLUMES.items():
-        if volume.get(field) is not None:
-            default(volume[field])
 
 
 def _requests_from_limits(container: dict[str, Any]) -> None:
     resources = container["resources"]
     if resources and resources.get("limits"):
         resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
-
-
-def _default_pod_resources(spec: dict[str, Any]) -> None:
-    """Let the pod's own requests be what its containers ask, or else its limits.
-
-    Only cpu and memory of plain containers are added up; init containers count by their largest.
-    """
-    resources = spec["resources"]
-    limits = resources.get("limits")
-    if not limits:
-        return
-    requests = dict(resources.get("requests") or {})
-    for name, amount in asked_by_containers(spec, "requests").items():
-        if name in ("cpu", "memory"):
-            requests.setdefault(name, amount)
-    for name, amount in limits.items():
-        if name in ("cpu", "memory") or name.startswith("hugepages-"):
-            requests.setdefault(name, amount)
-    resources["requests"] = requests
 
 
 def _default_host_ports(spec: dict[str, Any]) -> None:

@@ -10,30 +10,12 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from pocketkube.causes import (
-    NEGATIVE,
-    NOT_INTEGER,
-    invalid,
-    required,
-)
+from pocketkube.causes import NEGATIVE, NOT_INTEGER, invalid
 from pocketkube.errors import Cause
 from pocketkube.names import invalid_text, label_key
-from pocketkube.schema.quantities import NANO, nano_units, of_nano
+from pocketkube.schema.quantities import NANO, nano_units
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
-_WHOLE = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _QOS = ("cpu", "memory")
 
 
@@ -52,11 +34,6 @@ def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith("requests."):
         return False
     return not label_key(f"requests.{name}")
-
-
-def may_overcommit(name: str) -> bool:
-    """Tell whether requests may be below limits."""
-    return is_native(name) and not is_huge_page(name)
 
 
 def qos_class(spec: Mapping[str, Any]) -> str:
@@ -88,11 +65,6 @@ def _add_for_qos(sums: dict[str, int], amounts: Mapping[str, Any] | None) -> int
             sums[name] = sums.get(name, 0) + amount
             found += 1
     return found
-
-
-def asked_by_containers(spec: Mapping[str, Any], field: str) -> dict[str, str]:
-    """Return the requests or limits of all containers together, as the scheduler counts them."""
-    return {name: of_nano(amount) for name, amount in _summed(spec, field).items()}
 
 
 def nano_amounts(spec: Mapping[str, Any], field: str = "requests") -> dict[str, int]:
@@ -167,7 +139,7 @@ def quantity_causes(name: str, text: str, field: str) -> list[Cause]:
     except ValueError:
         return [invalid(field, text, "quantities must match the regular expression")]
     causes = [invalid(field, text, NEGATIVE)] if amount < 0 else []
-    if amount % NANO and (name in _WHOLE or is_extended(name)):
+    if amount % NANO and is_extended(name):
         causes.append(invalid(field, text, NOT_INTEGER))
     return causes
 
@@ -178,12 +150,8 @@ def _is_fine(name: str, text: str) -> bool:
     return not _name_causes(name, "") and not quantity_causes(name, text, "")
 
 
-def resource_causes(
-    resources: Mapping[str, Any],
-    field: str,
-    claims: frozenset[str] = frozenset(),
-) -> list[Cause]:
-    """Check requests, limits and claims of one container, or of a pod."""
+def resource_causes(resources: Mapping[str, Any], field: str) -> list[Cause]:
+    """Check requests and limits of one container, or of a pod."""
     causes: list[Cause] = []
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for part, amounts in (("limits", limits), ("requests", requests)):
@@ -191,33 +159,9 @@ def resource_causes(
             if not _is_fine(name, text):
                 where = f"{field}.{part}[{name}]"
                 causes += _name_causes(name, where) + quantity_causes(name, text, where)
-    for name, text in requests.items():
-        causes += _against_limit(name, text, limits.get(name), field)
-    for index, claim in enumerate(resources.get("claims") or ()):
-        name = claim.get("name", "")
-        if name not in claims:
-            causes.append(_unknown_claim(f"{field}.claims[{index}]", name, claims))
+    for name, limit in limits.items():
+        text = requests.get(name, limit)
+        if text != limit and _amount(text) > _amount(limit):
+            why = f"must be less than or equal to {name} limit of {limit}"
+            causes.append(invalid(f"{field}.requests", text, why))
     return causes
-
-
-def _unknown_claim(field: str, name: str, claims: frozenset[str]) -> Cause:
-    why = "must be one of the names in pod.spec.resourceClaims"
-    why += "" if claims else " which is empty"
-    return Cause("FieldValueNotFound", f'Not found: "{name}": {why}', field)
-
-
-def _against_limit(name: str, text: str, limit: str | None, field: str) -> list[Cause]:
-    if text == limit:
-        return []
-    overcommit = may_overcommit(name)
-    if limit is None:
-        why = "Limit must be set for non overcommitable resources"
-        return [] if overcommit else [required(f"{field}.limits", why)]
-    difference = _amount(text) - _amount(limit)
-    if difference and not overcommit:
-        why = f"must be equal to {name} limit of {limit}"
-    elif difference > 0:
-        why = f"must be less than or equal to {name} limit of {limit}"
-    else:
-        return []
-    return [invalid(f"{field}.requests", text, why)]

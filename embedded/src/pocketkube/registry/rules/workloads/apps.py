@@ -12,15 +12,16 @@ from pocketkube.causes import (
     forbidden,
     immutable,
     invalid,
-    negative,
     required,
     unsupported,
 )
 from pocketkube.errors import Cause
 from pocketkube.matching.selectors import selector_of
 from pocketkube.objects import Object
-from pocketkube.registry.rules.base import Rules, Surroundings
 from pocketkube.registry.rules.common import (
+    Rules,
+    Surroundings,
+    label_selector_causes,
     number_of,
     set_default,
     spec_of,
@@ -28,11 +29,9 @@ from pocketkube.registry.rules.common import (
 )
 from pocketkube.registry.rules.pods.pod_defaults import default_template
 from pocketkube.registry.rules.pods.pod_spec import template_causes
-from pocketkube.registry.rules.selectors import label_selector_causes
 from pocketkube.registry.rules.volumes import claim_causes, default_claim
 
 _MISMATCH = "`selector` does not match template `labels`"
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def default_template_of(spec: dict[str, Any]) -> None:
@@ -64,60 +63,30 @@ def _default_deployment(obj: Object) -> None:
     set_default(spec, "progressDeadlineSeconds", 600)
 
 
-def _selector_causes(spec: dict[str, Any], kind: str) -> list[Cause]:
-    selector = spec.get("selector")
-    if selector is None:
+def _template_causes(obj: Object) -> list[Cause]:
+    """Check that the pods of the template are selected: else pods would be made without end."""
+    spec = obj["spec"]
+    template, selector = spec["template"], spec.get("selector")
+    if not any((selector or {}).values()):
         return [required("spec.selector")]
     causes = label_selector_causes(selector, "spec.selector")
-    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        causes.append(invalid("spec.selector", selector, f"empty selector is invalid for {kind}"))
-    return causes
-
-
-def _template_causes(spec: dict[str, Any], kind: str, *, fits_empty: bool) -> list[Cause]:
-    """Check the template of what keeps its pods running; ``fits_empty``: of an empty selector."""
-    template, selector = spec["template"], spec.get("selector")
-    causes: list[Cause] = []
     labels = template["metadata"].get("labels")
-    empty = selector is not None and not any(selector.values())
-    if label_selector_causes(selector, ""):
-        causes.append(invalid("spec.selector", selector, "invalid label selector."))
-    elif not (fits_empty and empty) and not selector_of(selector).matches(labels or {}):
+    if not causes and not selector_of(selector).matches(labels or {}):
         causes.append(invalid("spec.template.metadata.labels", labels, _MISMATCH))
     causes += template_causes(template, "spec.template")
     policy = template["spec"]["restartPolicy"]
     if policy != "Always":
         at = "spec.template.spec.restartPolicy"
         causes.append(unsupported(at, policy, ("Always",)))
-    if template["spec"].get("activeDeadlineSeconds") is not None:
-        why = f"activeDeadlineSeconds in {kind} is not Supported"
-        causes.append(forbidden("spec.template.spec.activeDeadlineSeconds", why))
     return causes
 
 
-def _not_negative(spec: dict[str, Any], *fields: str) -> list[Cause]:
-    return [cause for field in fields for cause in negative(f"spec.{field}", spec.get(field))]
-
-
-def _deployment_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    causes = _not_negative(spec, "replicas") + _selector_causes(spec, "deployment")
-    causes += _template_causes(spec, "ReplicaSet", fits_empty=True)
-    causes += _not_negative(
-        spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"
-    )
-    deadline = spec["progressDeadlineSeconds"]
-    if deadline <= spec.get("minReadySeconds", 0):
-        why = "must be greater than minReadySeconds"
-        causes.append(invalid("spec.progressDeadlineSeconds", deadline, why))
+def _stateful_set_causes(obj: Object) -> list[Cause]:
+    causes = _template_causes(obj)
+    for index, claim in enumerate(obj["spec"].get("volumeClaimTemplates") or ()):
+        at = f"spec.volumeClaimTemplates[{index}]"
+        causes += [cause._replace(field=f"{at}.{cause.field}") for cause in claim_causes(claim)]
     return causes
-
-
-def _replica_set_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    causes = _not_negative(spec, "replicas", "minReadySeconds")
-    causes += _selector_causes(spec, "deployment")  # upstream says so of ReplicaSets too
-    return causes + _template_causes(spec, "ReplicaSet", fits_empty=True)
 
 
 def _fixed_selector(obj: Object, old: Object) -> list[Cause]:
@@ -145,32 +114,6 @@ def _default_stateful_set(obj: Object) -> None:
         claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         default_claim(claim)
         claim["status"] = {"phase": "Pending"}
-
-
-def _stateful_set_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    causes = _not_negative(spec, "replicas", "minReadySeconds")
-    causes += _selector_causes(spec, "statefulset")
-    claims = spec.get("volumeClaimTemplates")
-    if claims:
-        spec = {**spec, "template": _with_claims(spec["template"], claims)}
-    return causes + _template_causes(spec, "StatefulSet", fits_empty=True)
-
-
-def _claims_causes(obj: Object) -> list[Cause]:
-    return [
-        cause._replace(field=f"spec.volumeClaimTemplates[{index}].{cause.field}")
-        for index, claim in enumerate(obj["spec"].get("volumeClaimTemplates") or ())
-        for cause in claim_causes(claim)
-    ]
-
-
-def _with_claims(template: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the template with the volumes that its claims will become."""
-    names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
-    own = [one for one in template["spec"].get("volumes") or () if one.get("name") not in names]
-    claimed = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    return {**template, "spec": {**template["spec"], "volumes": [*claimed, *own]}}
 
 
 _STATEFUL_SET_MAY_CHANGE = (
@@ -211,27 +154,6 @@ def _default_daemon_set(obj: Object) -> None:
     set_default(spec, "revisionHistoryLimit", 10)
 
 
-def _daemon_set_causes(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    causes = [] if spec.get("selector") is None else _selector_causes(spec, "daemonset")
-    causes += _template_causes(spec, "DaemonSet", fits_empty=False)
-    return causes + _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
-
-
-def _prepare_daemon_set(obj: Object, around: Surroundings) -> None:
-    _no_daemons(obj, around)
-    set_default(obj["metadata"], "annotations", {})
-    obj["metadata"]["annotations"].setdefault(_TEMPLATE_GENERATION, "1")
-
-
-def _prepare_daemon_set_update(obj: Object, old: Object, _around: object = None) -> None:
-    generation = int((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0"))
-    if obj["spec"]["template"] != old["spec"]["template"]:
-        generation += 1
-    set_default(obj["metadata"], "annotations", {})
-    obj["metadata"]["annotations"][_TEMPLATE_GENERATION] = str(generation)
-
-
 _no_daemons = with_status(
     {
         "currentNumberScheduled": 0,
@@ -246,25 +168,12 @@ def _fixed_data(obj: Object, old: Object) -> list[Cause]:
     return immutable("data", obj.get("data"), old.get("data"))
 
 
-def _default_controller(obj: Object) -> None:
-    """Set the defaults of a ReplicationController: its labels are those of its pods."""
-    spec = spec_of(obj)
-    set_default(spec, "replicas", 1)
-    if spec.get("template") is None:
-        return
-    default_template(spec["template"])
-    labels = spec["template"]["metadata"].get("labels")
-    if labels:
-        spec["selector"] = spec.get("selector") or dict(labels)
-        obj["metadata"]["labels"] = obj["metadata"].get("labels") or dict(labels)
-
-
 _no_replicas: Callable[[Object, Surroundings], None] = with_status({"replicas": 0})
 
 DEPLOYMENTS = Rules(
     defaults=_default_deployment,
     prepare_create=with_status({}),
-    validate=_deployment_causes,
+    validate=_template_causes,
     validate_update=_fixed_selector,
     has_generation=True,
     counts_annotations=True,
@@ -272,7 +181,7 @@ DEPLOYMENTS = Rules(
 REPLICA_SETS = Rules(
     defaults=_default_replicas,
     prepare_create=_no_replicas,
-    validate=_replica_set_causes,
+    validate=_template_causes,
     validate_update=_fixed_selector,
     has_generation=True,
     selectable={"status.replicas": number_of("status", "replicas")},
@@ -281,24 +190,15 @@ STATEFUL_SETS = Rules(
     defaults=_default_stateful_set,
     prepare_create=with_status({"replicas": 0, "availableReplicas": 0}),
     validate=_stateful_set_causes,
-    validate_create=_claims_causes,
     validate_update=_stateful_set_update_causes,
     has_generation=True,
     name_is="dns-label",
 )
 DAEMON_SETS = Rules(
     defaults=_default_daemon_set,
-    prepare_create=_prepare_daemon_set,
-    prepare_update=_prepare_daemon_set_update,
-    prepare_status=_prepare_daemon_set_update,
-    validate=_daemon_set_causes,
+    prepare_create=_no_daemons,
+    validate=_template_causes,
     validate_update=_fixed_selector,
     has_generation=True,
 )
 CONTROLLER_REVISIONS = Rules(validate_update=_fixed_data)
-REPLICATION_CONTROLLERS = Rules(
-    defaults=_default_controller,
-    prepare_create=_no_replicas,
-    has_generation=True,
-    selectable={"status.replicas": number_of("status", "replicas")},
-)

@@ -11,35 +11,28 @@ from pocketkube.causes import (
     INT32_MAX,
     immutable,
     invalid,
-    negative,
-    one_of,
     required,
     unsupported,
 )
 from pocketkube.errors import Cause
 from pocketkube.matching.selectors import selector_of
-from pocketkube.names import dns_label
 from pocketkube.objects import Object
-from pocketkube.registry.rules.base import Rules, Surroundings
-from pocketkube.registry.rules.common import number_of, set_default, spec_of, with_status
+from pocketkube.registry.rules.common import (
+    Rules,
+    Surroundings,
+    label_selector_causes,
+    number_of,
+    set_default,
+    spec_of,
+    with_status,
+)
 from pocketkube.registry.rules.pods.pod_spec import template_causes
-from pocketkube.registry.rules.selectors import label_selector_causes
 from pocketkube.registry.rules.workloads.apps import default_template_of
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
 _UID_LABELS = ("controller-uid", CONTROLLER_UID)
 _NAME_LABELS = ("job-name", JOB_NAME)
-
-_COUNTS = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-)
 
 
 def _default_job(job: Object) -> None:
@@ -89,7 +82,7 @@ def _prepare_create(job: Object, _around: Surroundings) -> None:
 
 
 def _causes(job: Object) -> list[Cause]:
-    spec, name = job["spec"], job["metadata"].get("name", "")
+    spec = job["spec"]
     causes = job_spec_causes(spec, "spec")
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
@@ -99,36 +92,19 @@ def _causes(job: Object) -> list[Cause]:
     if not wrong and not selector_of(selector).matches(labels or {}):
         why = "`selector` does not match template `labels`"
         causes.append(invalid("spec.template.metadata.labels", labels, why))
-    completions = spec.get("completions") or 0
-    if spec["completionMode"] == "Indexed" and completions > 0:
-        host = f"{name}-{completions - 1}"
-        if dns_label(host):
-            why = f"will not able to create pod with invalid DNS label: {host}"
-            causes.append(invalid("metadata.name", name, why))
     return causes
 
 
 def job_spec_causes(spec: dict[str, Any], field: str) -> list[Cause]:
     """Check the spec of a Job, or of a CronJob's template of one, but for its selector."""
-    causes = [cause for name in _COUNTS for cause in negative(f"{field}.{name}", spec.get(name))]
+    causes: list[Cause] = []
     mode = spec.get("completionMode", "NonIndexed")
-    causes += one_of(f"{field}.completionMode", mode, ("NonIndexed", "Indexed"))
     if mode == "Indexed" and spec.get("completions") is None:
         causes.append(required(f"{field}.completions", "when completion mode is Indexed"))
-    replacement = spec.get("podReplacementPolicy")
-    has_failure_policy = spec.get("podFailurePolicy") is not None
-    if replacement is not None:
-        known = ("Failed",) if has_failure_policy else ("Failed", "TerminatingOrFailed")
-        causes += one_of(f"{field}.podReplacementPolicy", replacement, known)
     causes += template_causes(spec["template"], f"{field}.template")
     at, policy = f"{field}.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"]
-    if policy == "Always":
-        causes.append(required(at, 'valid values: "OnFailure", "Never"'))
-    elif policy not in ("OnFailure", "Never"):
+    if policy not in ("OnFailure", "Never"):
         causes.append(unsupported(at, policy, ("OnFailure", "Never")))
-    elif has_failure_policy and policy != "Never":
-        why = 'only "Never" is supported when podFailurePolicy is specified'
-        causes.append(invalid(at, policy, why))
     return causes
 
 
@@ -154,12 +130,8 @@ def _update_causes(job: Object, old: Object) -> list[Cause]:
 
 def _completions_causes(new: dict[str, Any], before: dict[str, Any]) -> list[Cause]:
     now, was = new.get("completions"), before.get("completions")
-    if new["completionMode"] != "Indexed":
-        return immutable("spec.completions", now, was)
-    if now == was or now is None or now == new.get("parallelism"):
-        return []
-    why = "can only be modified in tandem with spec.parallelism"
-    return [invalid("spec.completions", now, why)]
+    resized = new["completionMode"] == "Indexed" and now in (None, new.get("parallelism"))
+    return [] if resized else immutable("spec.completions", now, was)
 
 
 def _may_direct(old: Object) -> bool:
@@ -181,19 +153,8 @@ def _default_cron_job(obj: Object) -> None:
 
 
 def _cron_causes(obj: Object) -> list[Cause]:
-    """Check the schedule's form; what else is wrong with it, its controller says in an Event."""
-    spec = obj["spec"]
-    schedule = spec.get("schedule", "")
-    causes: list[Cause] = []
-    if not schedule:
-        causes.append(required("spec.schedule"))
-    elif not schedule.startswith("@") and len(schedule.split()) != 5:
-        fields = schedule.split()
-        why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-        causes.append(invalid("spec.schedule", schedule, why))
-    known = ("Allow", "Forbid", "Replace")
-    causes += one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], known)
-    return causes + job_spec_causes(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+    """Check the template; what is wrong with the schedule, its controller says in an Event."""
+    return job_spec_causes(obj["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec")
 
 
 JOBS = Rules(

@@ -1,1 +1,0 @@
-"""Admission webhooks: programs outside, asked before a write, that may change or refuse it."""
