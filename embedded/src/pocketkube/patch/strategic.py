@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import cmp_to_key
 
 from pocketkube.errors import ApiError, bad_request
 from pocketkube.objects import Json, Object, json_type, same
@@ -124,7 +123,7 @@ def _in_order(
     """
     named = sorted(
         (item for item in items if _is_in(item, order, key)),
-        key=cmp_to_key(lambda one, other: _place(order, one, key) - _place(order, other, key)),
+        key=lambda item: _place(order, item, key),
     )
     others = [item for item in items if not _is_in(item, order, key)]
     out: list[Json] = []

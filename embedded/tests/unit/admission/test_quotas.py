@@ -1,4 +1,4 @@
-"""ResourceQuotas and LimitRanges: what a namespace may use in all, and what each object may ask."""
+"""ResourceQuotas: what a namespace may use in all."""
 
 import pytest
 

@@ -12,13 +12,6 @@ def world():
     return World()
 
 
-def _scaled(replicas):
-    def change(obj):
-        obj["spec"]["replicas"] = replicas
-
-    return change
-
-
 def _with_image(image):
     def change(obj):
         obj["spec"]["template"]["spec"]["containers"][0]["image"] = image

@@ -77,7 +77,7 @@ class PodLife:
         if known is None:
             known = self._met(key, facts, now_s)
         else:
-            self._renew(known, facts, now_s)
+            self._renew(known, facts)
         self.examine(known, now_s)
 
     def node_acts(self, name: str, now_s: float) -> None:
@@ -143,7 +143,7 @@ class PodLife:
             pod.address = int(number)
             node.addresses.add(pod.address)
 
-    def _renew(self, pod: Pod, facts: PodFacts, now_s: float) -> None:
+    def _renew(self, pod: Pod, facts: PodFacts) -> None:
         """Take in what others changed."""
         before, pod.facts = pod.facts, facts
         if facts.phase in TERMINAL and pod.stage not in (Stage.ENDED, Stage.GONE):

@@ -2,9 +2,8 @@
 
 ``charge`` is asked before an object is created; ``recount`` says what is in use, for the quota's
 status. Amounts are in billionths, by the names that quotas give them: ``requests.cpu``, ``pods``,
-``count/jobs.batch``. Others, and other scopes than of
-priorities, are refused (``registry.rules.core``). Source:
-``pkg/quota/v1`` of Kubernetes 1.36.
+``count/jobs.batch``. Others, and other scopes than of priorities, are refused
+(``registry.rules.core``). Source: ``pkg/quota/v1`` of Kubernetes 1.36.
 """
 
 from __future__ import annotations

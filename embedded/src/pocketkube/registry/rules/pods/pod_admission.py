@@ -1,7 +1,7 @@
 """What a real API server's admission adds to a new pod: account, priority, tolerations, overhead.
 
 Source: kubernetes ``plugin/pkg/admission/{serviceaccount,priority,defaulttolerationseconds,
-runtimeclass}`` of 1.36. LimitRanges and ResourceQuotas are in ``admission``.
+runtimeclass}`` of 1.36. ResourceQuotas are in ``api.admission``.
 """
 
 from __future__ import annotations
