@@ -83,7 +83,7 @@ explore: $(STAMP) ## Fresh seeds and long runs; what they find is kept in tests/
 	@$(BIN)/python -m tools.explore --minutes $(or $(MINUTES),30) $(if $(OF),--of $(OF))
 
 sim: $(STAMP) ## Replay one seed of the simulation (SEED=1; ARGS=--trace to see what happens)
-	@$(BIN)/python -m quorate.simulate --seed $(or $(SEED),1) $(ARGS)
+	@$(BIN)/python -m simulate --seed $(or $(SEED),1) $(ARGS)
 
 soak-large: $(STAMP) controlplane ## Run on 5,000 nodes and 150,000 pods with churn for 30 minutes (ARGS=--help)
 	@$(BIN)/python -m bench.soak_large $(ARGS)

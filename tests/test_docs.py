@@ -16,6 +16,7 @@ from quorate.lint.finding import Severity
 from quorate.lint.manifests import Options
 from quorate.shell.configuration import config
 from tests.paths import ROOT, tracked
+from tools import house
 from tools.controlplane.versions import OPERATORS
 from tools.site.hooks import PAGES
 
@@ -75,6 +76,57 @@ def test_pages_that_source_names_exist():
         if not (ROOT / name).is_file()
     ]
     assert dead == []
+
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+OF_OTHERS = {
+    # Kubernetes' and its Go code's.
+    *("syncJob", "Parse", "metav1", "CreateOptions", "RequestInfo", "MilliValue", "httpproxy"),
+    "leaderelection",
+    # Python's, Slurm's, and the beginning of a long word.
+    *("finally", "preexec_fn", "sinfo", "sand"),
+}
+"""Names in docstrings that are no names of ours."""
+
+
+def docstrings(tree: ast.Module) -> list[ast.Constant]:
+    """Return the strings that stand for themselves: under what they describe, or beside a name."""
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+
+
+def names_in(tree: ast.Module) -> set[str]:
+    """Return the names that code has, and the words of its strings; docstrings have none."""
+    names: set[str] = set()
+    docs = set(map(id, docstrings(tree)))
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "module", "asname"):
+            names.update(WORD.findall(getattr(node, field, None) or ""))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            names.update(WORD.findall(node.value))
+    return names
+
+
+def test_names_in_double_backquotes_are_names_of_the_code():
+    """A docstring that names what is gone sends its reader nowhere."""
+    trees = {path: house.tree_of(path) for path in tracked("*.py")}
+    known = OF_OTHERS.union(*map(names_in, trees.values()))
+    known.update(WORD.findall(" ".join(str(path.relative_to(ROOT)) for path in trees)))
+    named = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path, tree in trees.items()
+        for text in docstrings(tree)
+        for name in re.findall(r"``([\w.]+(?:=\w+)?)(?:\(\))?``", text.value)
+        if not name.endswith(".go")
+    }
+    assert [(path, name) for path, name in sorted(named) if set(WORD.findall(name)) - known] == []
+    used = {word for _, name in named for word in WORD.findall(name)}
+    assert OF_OTHERS - used == set(), "nobody names these"
 
 
 def test_paths_in_backquotes_exist():

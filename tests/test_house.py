@@ -100,7 +100,7 @@ def test_a_number_with_any_name_is_seen(source, found):
     assert numbers_named_in(ast.parse(source)) == found
 
 
-@pytest.mark.parametrize("package", [*house.PACKAGES, "bench", "tools"])
+@pytest.mark.parametrize("package", [*house.PACKAGES, "bench", "simulate", "tools"])
 def test_every_room_says_what_it_is_for(package):
     top = (house.PACKAGES | house.BESIDE)[package]
     silent = [str(room) for room in house.rooms(top) if not house.purpose(room / "__init__.py")]

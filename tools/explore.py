@@ -23,7 +23,7 @@ FINDS = Path(__file__).parent.parent / "tests" / "finds.toml"
 _PYTEST = ("-m", "pytest", "-q", "--timeout", "1800")
 _CLUSTERS = (*_PYTEST, "-n2", "--dist", "loadfile")
 KINDS = {
-    "simulation": ("-m", "quorate.simulate", "--soak", "300", "--seed", "{seed}"),
+    "simulation": ("-m", "simulate", "--soak", "300", "--seed", "{seed}"),
     "worlds": ("-m", "tests.property.worlds", "--worlds", "1000", "--seed", "{seed}"),
     "properties": (*_PYTEST, "-n2", "tests/property", "tests/unit/core", "tests/unit/lint"),
     "long": (*_PYTEST, "-n2", "-m", "explore", "tests/unit", "tests/property", "tests/simulation"),

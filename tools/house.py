@@ -26,7 +26,7 @@ PACKAGES = {
 }
 """The packages that are installed, and where each is."""
 BESIDE = {
-    **{name: ROOT / name for name in ("bench", "tools", "tests")},
+    **{name: ROOT / name for name in ("bench", "simulate", "tools", "tests")},
     "embedded.tests": ROOT / "embedded" / "tests",
 }
 """What runs from a checkout only. It has rooms too, but no layers."""

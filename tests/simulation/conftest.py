@@ -1,7 +1,7 @@
 import pytest
 import structlog
 
-from quorate.simulate import logs
+from simulate import logs
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,11 @@ from quorate.cks.rules import Rules
 from quorate.cks.states import TRIAGE
 from quorate.core.model.life_cycle import CONTROL_PLANE, PRODUCTION
 from quorate.shell.process.clock import SteadyClock
-from quorate.simulate.cluster.network import Connection, Link
-from quorate.simulate.cluster.world import World
-from quorate.simulate.fleet import ReplicaClock
-from quorate.simulate.logs import LOG
-from quorate.simulate.virtual_loop import VirtualLoop
+from simulate.cluster.network import Connection, Link
+from simulate.cluster.world import World
+from simulate.fleet import ReplicaClock
+from simulate.logs import LOG
+from simulate.virtual_loop import VirtualLoop
 from tests.property.seeds import first, kept, times
 
 RULES = Rules(organizations=("acme", "zeta"))

@@ -21,10 +21,10 @@ from quorate.shell.report.bind_outcomes import BindOutcomes
 from quorate.shell.report.reporter import Reporter
 from quorate.shell.report.self_check import SelfCheck
 from quorate.shell.watch.feed import Feed
-from quorate.simulate.run import run
-from quorate.simulate.themes.devices import Devices
-from quorate.simulate.themes.preemption import Preemption
-from quorate.simulate.themes.volumes import Volumes
+from simulate.run import run
+from simulate.themes.devices import Devices
+from simulate.themes.preemption import Preemption
+from simulate.themes.volumes import Volumes
 
 EVERY, TIMES = 5, 6
 """The first call raises, then each fifth, six of them."""

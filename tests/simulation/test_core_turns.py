@@ -3,9 +3,9 @@
 import asyncio
 
 from quorate.core.model.changes import PodGone
-from quorate.simulate.cluster.world import World
-from quorate.simulate.fleet import Replica
-from quorate.simulate.virtual_loop import VirtualLoop
+from simulate.cluster.world import World
+from simulate.fleet import Replica
+from simulate.virtual_loop import VirtualLoop
 
 
 def in_simulation(play):

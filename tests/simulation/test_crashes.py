@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorate.simulate.faults import STAGES, Profile
-from quorate.simulate.run import run
+from simulate.faults import STAGES, Profile
+from simulate.run import run
 from tests.property.seeds import times
 
 SEEDS = (4, 9, 23)

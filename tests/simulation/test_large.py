@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.simulate.large import GANGS, Crowd, run_large
+from simulate.large import GANGS, Crowd, run_large
 from tests.property.seeds import first
 
 _CLEAN = (7, 101, 102, 103, 104)

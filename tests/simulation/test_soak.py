@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from quorate.simulate.__main__ import replay
-from quorate.simulate.run import run
-from quorate.simulate.soak import soak
+from simulate.__main__ import replay
+from simulate.run import run
+from simulate.soak import soak
 from tests.property.seeds import first, kept, times
 
 SEEDS = times(80)
@@ -61,7 +61,7 @@ def test_another_seed_is_another_run():
 
 
 def test_a_run_does_not_depend_on_how_this_process_hashes():
-    program = "import sys; from quorate.simulate.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from simulate.__main__ import main; sys.exit(main(sys.argv[1:]))"
     lines = set()
     for hash_seed in ("1", "2"):
         done = subprocess.run(

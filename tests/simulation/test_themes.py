@@ -2,11 +2,11 @@
 
 import pytest
 
-from quorate.simulate.run import run
-from quorate.simulate.soak import Summary
-from quorate.simulate.themes.neighbours import Neighbours
-from quorate.simulate.themes.table import THEMES
-from quorate.simulate.themes.topology import Topology
+from simulate.run import run
+from simulate.soak import Summary
+from simulate.themes.neighbours import Neighbours
+from simulate.themes.table import THEMES
+from simulate.themes.topology import Topology
 from tests.property.seeds import kept
 
 SEEDS_MAX = 60

@@ -1,7 +1,8 @@
 """A defect at any call of any function of the core costs what met it, and nothing else.
 
-Each run draws other functions, calls and worlds; ``QUORATE_CHAOS=all`` hits every function that the
-worlds reach. See ``chaos`` for the method. What failed once is kept in ``kept_seeds.toml``.
+Functions, calls and worlds are drawn by the seed of the run; a large ``QUORATE_TIMES`` hits each
+function that the worlds reach. See ``chaos`` for the method. What failed once is kept in
+``kept_seeds.toml``.
 """
 
 import random

@@ -2,7 +2,7 @@
 
 The others are placed all the same, nothing escapes through the door, nobody is told of it in a
 flood, and when the function is mended the state is sound. Functions are drawn from all that a
-scenario calls about the gang; ``QUORATE_CHAOS=all`` tries each.
+scenario calls about the gang; a large ``QUORATE_TIMES`` tries each.
 """
 
 import random

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from quorate.simulate.run import run
-from quorate.simulate.themes.table import THEMES
+from simulate.run import run
+from simulate.themes.table import THEMES
 from tests.property.seeds import SEED
 from tests.property.worlds.running import play
 from tests.property.worlds.scripts import seed_of

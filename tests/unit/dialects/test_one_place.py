@@ -18,7 +18,7 @@ KEYS = {key.key for dialect in DIALECTS for key in dialect.keys}
 OTHERS = {
     name: ast.parse(path.read_text())
     for name, path in house.modules("quorate").items()
-    if not name.startswith(("quorate.dialects", "quorate.simulate"))
+    if not name.startswith("quorate.dialects")
 }
 """The simulation writes manifests as users do, so it names what it writes."""
 

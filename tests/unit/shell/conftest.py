@@ -2,7 +2,7 @@
 
 import asyncio
 
-from quorate.simulate.virtual_loop import VirtualLoop
+from simulate.virtual_loop import VirtualLoop
 
 
 def pytest_asyncio_loop_factories(config, item):

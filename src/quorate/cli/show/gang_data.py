@@ -75,7 +75,7 @@ def _line(key: GangKey, line: Line) -> dict[str, int | str] | None:
 
 
 def list_of(kind: str, items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return objects as one list of kind ``KINDList``."""
+    """Return objects as one list, whose kind ends in ``List``."""
     return {"apiVersion": API_VERSION, "kind": f"{kind}List", "items": items}
 
 

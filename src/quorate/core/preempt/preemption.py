@@ -197,7 +197,7 @@ def _of_claims(
     """Return the message of DynamicResources' PostFilter.
 
     It does not see claims that PreFilter rejects. Allocations that keep the pod from a node are
-    deallocated (``devices.giving.take_backs``) if they are reserved for no other pod.
+    deallocated (``device_claim_writes.take_backs``) if they are reserved for no other pod.
     """
     uses = entry.pod.device_claims
     if seen.unresolvable_by or _DEVICES not in seen.rules:

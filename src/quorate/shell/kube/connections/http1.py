@@ -70,7 +70,7 @@ class ResponseParser:
         return responses
 
     def on_message_begin(self) -> None:
-        """See httptools, as for all that begin with ``on_``."""
+        """See httptools, as for all whose names begin with "on"."""
         self.is_clean = False
         self._in_body = False
         self._length_bytes: int | None = None
