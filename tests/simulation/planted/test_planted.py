@@ -18,7 +18,8 @@ from tests.property.worlds.world import World
 from tests.simulation.planted import in_core, in_shell
 from tests.simulation.planted.at_the_door import MISTAKES
 
-DRAWS_MAX = 300
+DRAWS_MAX = 100
+"""A row that needs more begins elsewhere: its time would be over before its draws."""
 
 UID = "each bind was decided on and names its pod's uid"
 WAITING_ONLY = "only pods that wait are placed"
@@ -83,8 +84,8 @@ PLANTED = {
     in_shell.deletions_are_not_heard: by_simulation(FITS, TRUTH, WAITING_ONLY),
     in_shell.a_cut_watch_goes_on_too_late: by_simulation(FITS, TRUTH, TOLD, PARTIAL, first=1062),
     in_shell.rules_between_pods_are_not_read: by_simulation(APART),
-    in_core.deadline_is_forgotten: by_simulation(PARTIAL, first=1008),
-    in_core.half_bound_gang_is_not_taken_up: by_simulation(PARTIAL, first=1008),
+    in_core.deadline_is_forgotten: by_simulation(PARTIAL, first=1055),
+    in_core.half_bound_gang_is_not_taken_up: by_simulation(PARTIAL, first=1055),
     in_core.started_gang_is_rolled_back: by_simulation(STARTED),
     in_core.terminating_members_count: by_simulation(WAITING_ONLY, QUORUM, first=1015),
     in_core.gated_members_count: by_simulation(WAITING_ONLY, LOGGED),
@@ -101,10 +102,10 @@ PLANTED = {
         "missed wake-up", themes=("rules", "tied", "nodes"), first=229
     ),
     in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1007),
-    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1440),
+    in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1660),
     in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1093),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
-        TWICE, first=64, themes=("devices",)
+        TWICE, first=351, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),
