@@ -27,8 +27,7 @@ THEMES = ("gangs", "life", "kube", "kube rules", "tied", "volumes", "devices", "
 DOOR = frozenset(
     {
         *("Scheduler.observe", "Scheduler.decide", "Scheduler.verified"),
-        *("Scheduler.plan", "Scheduler.apply", "Scheduler.whatif", "Scheduler.configure"),
-        *("Scheduler.may_complete", "Scheduler.journal", "Scheduler.incidents"),
+        *("Scheduler.apply", "Scheduler.may_complete", "Scheduler.journal", "Scheduler.incidents"),
         *("Scheduler.explainer", "Explainer.__init__", "Explainer.explain"),
     }
 )

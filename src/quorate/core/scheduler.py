@@ -12,7 +12,7 @@ built again from the objects in memory (``rebuilding``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import msgspec
@@ -33,7 +33,6 @@ from quorate.core.queue.queue import Queue
 from quorate.core.room.reserved_room import end_taken
 from quorate.core.turn.applying import Applier
 from quorate.core.turn.defects import Defects, Incident, culprit
-from quorate.core.turn.forking import fork
 from quorate.core.turn.planning import Planner
 from quorate.core.turn.rebuilding import rebuilt
 from quorate.core.turn.verifying import (
@@ -156,15 +155,15 @@ class Scheduler:
 
     # Decisions
 
-    def decide(self, now_s: float, *, is_whole: bool = False) -> Plan:
+    def decide(self, now_s: float) -> Plan:
         """Return the plan for now, and assume that it will be done. ``now_s`` is epoch seconds.
 
         While much news is left to take in, the plan has only what is due, and ``decide`` has to be
-        called again at once, unless ``is_whole``.
+        called again at once.
         """
         try:
             self._begin(now_s)
-            self._take_step(now_s, is_whole=is_whole)
+            self._take_step(now_s)
             if self.advance.is_behind:
                 return self._due_alone(now_s)
             return self.apply(self.planner.plan(self._due, now_s))
@@ -209,32 +208,16 @@ class Scheduler:
         self._contain(stage, "a decision", error)
         return False
 
-    def _take_step(self, now_s: float, *, is_whole: bool) -> None:
-        """Take in news and time: a bounded part of the news or, if ``is_whole``, all of it."""
-        is_more = True
-        while is_more:
-            queue, ask_room = self.queue, self.planner.room
-            self._is_rebuilt = False
-            self.advance.step(self.cluster, queue, ask_room, self.policy, now_s, self._due)
-            failed, self._due.failed = self._due.failed, []
-            if failed:
-                self._rebuild()
-            for one in failed:
-                self._set_aside(one, "decide", now_s)
-            is_more = is_whole and self.advance.is_behind
-
-    def plan(self, now_s: float) -> Decision:
-        """Return what the next decision would be, and change nothing: two calls return the same.
-
-        It works on a copy of the state; see ``whatif`` for how long that takes. A search that lasts
-        several turns starts again in the copy, so the real decision may be further with its gang.
-        """
-        other = fork(self)
-        try:
-            other._take_step(now_s, is_whole=True)
-            return other.planner.plan(other._due, now_s)
-        except Exception:  # the decision itself tells of it
-            return Decision(Plan(), now_s)
+    def _take_step(self, now_s: float) -> None:
+        """Take in time, and a bounded part of the news."""
+        queue, ask_room = self.queue, self.planner.room
+        self._is_rebuilt = False
+        self.advance.step(self.cluster, queue, ask_room, self.policy, now_s, self._due)
+        failed, self._due.failed = self._due.failed, []
+        if failed:
+            self._rebuild()
+        for one in failed:
+            self._set_aside(one, "decide", now_s)
 
     def apply(self, decision: Decision) -> Plan:
         """Make true what a turn decided; return what is to be sent."""
@@ -320,26 +303,9 @@ class Scheduler:
         except Exception:  # they are told of the next time
             return []
 
-    def whatif(self, changes: Sequence[Change], now_s: float, policy: Policy | None = None) -> Plan:
-        """Return what would be decided if these changes came now. Changes nothing.
-
-        A gang, a node or a setting may be hypothetical. It runs a whole decision on a copy of the
-        state, which takes as long as copying all pods: about a second for 100,000.
-        """
-        other = fork(self)
-        if policy is not None:
-            other.configure(policy)
-        other.observe(changes)
-        return other.decide(now_s, is_whole=True)
-
     def forget_caches(self) -> None:
         """Forget cached answers: a checkpoint does not contain them."""
         self.planner.forget_caches()
-
-    def configure(self, policy: Policy) -> None:
-        """Take another policy; the state is rebuilt for it."""
-        self.policy = self._attempts.policy = policy
-        self._rebuild()
 
     # Checks
 

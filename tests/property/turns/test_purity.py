@@ -6,19 +6,18 @@ nothing is.
 """
 
 import random
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 
-from quorate.core.model import GangSpec, Membership, Node, Pod, PodSpec
-from quorate.core.model.changes import GangChanged, NodeChanged, NodeGone, PodChanged, PodGone
+from quorate.core.model import Node
+from quorate.core.model.changes import NodeChanged
 from quorate.core.scheduler import Scheduler
-from quorate.core.turn.forking import fork
 from tests.property.chaos import small_world
 from tests.property.seeds import SEED, times
 from tests.property.states import differences, state_of
 from tests.property.worlds.world import World
-from tests.unit.core.world import key
 
 WORLDS = times(20)
 
@@ -58,10 +57,6 @@ def play(question, run=SEED):
     assert asked > WORLDS
 
 
-def test_planning_changes_nothing():
-    play(lambda scheduler, now_s, _: scheduler.plan(now_s) and None)
-
-
 def test_explaining_and_the_journal_change_nothing():
     def question(scheduler, now_s, _):
         explainer = scheduler.explainer(now_s)
@@ -72,57 +67,16 @@ def test_explaining_and_the_journal_change_nothing():
     play(question)
 
 
-def test_what_if_changes_nothing_whatever_comes():
-    def question(scheduler, now_s, chance):
-        scheduler.whatif(hypothetical(scheduler, chance), now_s)
-
-    play(question)
-
-
-def test_if_nothing_came_the_next_decision_would_be_what_it_is():
-    def question(scheduler, now_s, _):
-        foreseen = scheduler.whatif([], now_s)
-
-        def check(plan):
-            assert foreseen == plan
-
-        return check
-
-    play(question)
-
-
-def hypothetical(scheduler, chance):
-    """A gang, a node more or less, a pod less."""
-    which = key("hypothetical")
-    pods = [
-        Pod(
-            f"h{index}",
-            "team",
-            f"h{index}",
-            "quorate",
-            PodSpec((("cpu", 1),)),
-            membership=Membership(which),
-        )
-        for index in range(3)
-    ]
-    changes = [GangChanged(GangSpec(which, 2)), *map(PodChanged, pods)]
-    changes.append(NodeChanged(Node("hypothetical", (("cpu", 4), ("pods", 9)))))
-    if scheduler.cluster.nodes.rows and chance.random() < 0.5:
-        changes.append(NodeGone(chance.choice(list(scheduler.cluster.nodes.rows))))
-    if scheduler.cluster.pods and chance.random() < 0.5:
-        changes.append(PodGone(chance.choice(list(scheduler.cluster.pods))))
-    return changes
-
-
 def test_a_turn_that_is_planned_twice_is_the_same_turn(monkeypatch):
     """Asked where ``decide`` asks: after news and time were taken in."""
     take_step, problems, turns = Scheduler._take_step, [], 0
 
-    def planned_twice(self, now_s, *, is_whole):
+    def planned_twice(self, now_s):
         nonlocal turns
-        take_step(self, now_s, is_whole=is_whole)
+        take_step(self, now_s)
         before = state_of(self)
-        copies = fork(self), fork(self)
+        self.forget_caches()
+        copies = deepcopy(self), deepcopy(self)  # the queue notes who is blocked on what
         turn, again = (other.planner.plan(other._due, now_s) for other in copies)
         problems.extend(differences(before, state_of(self)))
         if (again.plan, what_came_of(again)) != (turn.plan, what_came_of(turn)):
@@ -147,7 +101,7 @@ def what_came_of(turn):
 
 
 class Curious(World):
-    """Asks everything before each decision; remembers the plans."""
+    """Asks why each gang waits before each decision; remembers the plans."""
 
     asks = True
 
@@ -158,8 +112,6 @@ class Curious(World):
     def decide(self, chance, after_s):
         if self.asks:
             now_s, scheduler = self.now_s + after_s, self.scheduler
-            scheduler.plan(now_s)
-            scheduler.whatif([NodeChanged(Node("more", (("cpu", 4), ("pods", 9))))], now_s)
             for gang in list(scheduler.cluster.gangs):
                 scheduler.explainer(now_s).explain(gang)
             scheduler.journal()

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 
 from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.queue.ordering import order_key
-from quorate.core.queue.queue import Queue
-from quorate.core.queue.ready import Ready
-from quorate.core.queue.rounds import Rounds
-from quorate.core.queue.wakeups.gang_class import class_of_its_own
+from quorate.core.queue.queue import Queue, Ready, Rounds, order_key
+from quorate.core.turn.woken_by import class_of_its_own
 from tests.property.seeds import chances, drawn, seeds
 from tests.unit.core.world import LABELS, World, key
 

@@ -92,11 +92,11 @@ class World:
         if self.twin is not None:
             self.twin.observe(changes)
 
-    def configure(self, policy):
-        """Give the scheduler its policy again: it builds its state anew for it."""
-        self.ask("configure", policy)
+    def rebuild(self):
+        """Let the scheduler build its state anew, as after a defect."""
+        self.ask("_rebuild")
         if self.twin is not None:
-            self.twin.configure(policy)
+            self.twin._rebuild()
 
     def _lead(self):
         self.leaders += 1

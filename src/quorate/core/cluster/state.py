@@ -13,13 +13,12 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.devices.devices import Devices
 from quorate.core.cluster.devices.requests import DeviceNeedsTable
 from quorate.core.cluster.devices.views import DeviceViews
-from quorate.core.cluster.gangs.bound_pods import update_in_place
-from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where, key_of, place_of
+from quorate.core.cluster.gangs.gangs import PLACED, GangEntry, PodEntry, Where, key_of, place_of
 from quorate.core.cluster.gangs.owners import OwnerFacts, Owners
-from quorate.core.cluster.gangs.past_lives import left_of_earlier_life
 from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservation import placed
 from quorate.core.cluster.gangs.reservations import Reservations
@@ -28,13 +27,12 @@ from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.nodes.encoding import PodClass, PodClasses, Resources
 from quorate.core.cluster.nodes.nodes import NodeTable
-from quorate.core.cluster.nodes.resource_columns import recount
 from quorate.core.cluster.priorities.precedence import Precedence
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.model import GangKey, Pod, Queue, changes
 from quorate.core.model.changes import KindProblem
-from quorate.core.model.journal import Journal, entry_of
+from quorate.core.model.journal import Journal, entry_of, is_older
 from quorate.core.model.profile import GANGS, Profile
 
 
@@ -398,3 +396,123 @@ class ClusterState:
         if not attempt.open and (gang.started or not gang.bound):
             gang.lifecycle.attempt = None
             self.precedence.note_settled(gang)
+
+
+def update_in_place(
+    entry: PodEntry,
+    pod: Pod,
+    where: Where,
+    node: str,
+    precedence: Precedence,
+    log: Log,
+    reservations: Reservations,
+) -> bool:
+    """Take a pod's version if it is bound to its node and counted there as before.
+
+    Return whether that is the case. It is not if the pod uses volumes or devices, because what is
+    assumed for them ends with its bind.
+    """
+    if not _stays(entry, pod, where, node):
+        return False
+    gang, was, bound_for = entry.gang, placed(entry), entry.pod.bound_for
+    may_yield = entry.where is not Where.BOUND and precedence.bound is not None
+    has_been = entry.where is Where.BOUND or bool(pod.bound_for)
+    if gang is not None:
+        gang.detach(entry)
+    if entry.row >= 0:
+        precedence.released(entry)
+    entry.note_version(pod)
+    entry.pod, entry.where = pod, Where.BOUND
+    if gang is not None:
+        if pod.bound_for != bound_for:
+            entry.adopted = has_been and not gang.knows_attempt_of(pod)
+        gang.attach(entry, Where.BOUND)
+    if entry.row >= 0:
+        precedence.took(entry)
+        if may_yield:  # the room for pods that preempt has changed on that row
+            log.note(entry.row)
+    reservations.note(was, entry)
+    return True
+
+
+def _stays(entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
+    before = entry.pod
+    if entry.where not in PLACED or where is not Where.BOUND or node != entry.node:
+        return False
+    if before.finished or pod.finished or before.terminating or pod.terminating:
+        return False
+    if before.claims or before.device_claims or before.spec.disks or before.spec.extended:
+        return False
+    return pod is before or _what_counts(pod) == _what_counts(before)
+
+
+def _what_counts(pod: Pod) -> tuple[object, ...]:
+    """Return all that decides how a bound pod is counted on its node and in its gang."""
+    return (
+        pod.spec,
+        pod.labels,
+        pod.membership,
+        pod.scheduler,
+        pod.priority,
+        pod.owner,
+        pod.run,
+        pod.claims,
+        pod.device_claims,
+    )
+
+
+def left_of_earlier_life(gang: GangEntry, before: Journal | None) -> list[PodEntry]:
+    """Return the members that count for nothing, because a dead leader was binding a new life.
+
+    The binds of a started gang are all marked. So where no living member bears a mark, and their
+    attempts had not ended, their life has not started: a mark of an older attempt belongs to
+    another life. Where the order of attempts is not known, nothing is returned.
+    """
+    life = gang.lifecycle
+    if life.is_looked_at or not gang.alive or gang.key.is_single:
+        return []
+    life.is_looked_at = True
+    own = gang.own
+    alive = [entry.pod for entry in own if entry.is_alive]
+    attempts = {pod.attempt for pod in alive}
+    if len(alive) == len(own) or "" in attempts or any(pod.started for pod in alive):
+        return []
+    if before is not None and before.is_settled(gang.key, attempts):
+        return []
+    older = [
+        entry
+        for entry in own
+        if not entry.is_alive and all(is_older(entry.pod.attempt, id, before) for id in attempts)
+    ]
+    marked = [entry for entry in own if entry.pod.started]
+    if not marked:
+        # What finished may be of this life, except that failed members complete no gang.
+        older = [entry for entry in older if entry.pod.phase == "Failed"]
+    elif any(entry not in older for entry in marked):
+        return []  # a mark of this life
+    return [] if _is_met_without(gang, older) else older
+
+
+def _is_met_without(gang: GangEntry, members: list[PodEntry]) -> bool:
+    """Whether the other bound members reach min, in all and for each task."""
+    but = {entry.pod.uid for entry in members}
+    stays = gang.stays - sum(not entry.is_leaving for entry in members)
+    lacks = gang.lacking((Where.BOUND,), but)
+    return gang.quorum_is_known and stays >= gang.min_count and not lacks
+
+
+def recount(
+    nodes: NodeTable, classes: PodClasses, pods: Mapping[str, PodEntry], precedence: Precedence
+) -> None:
+    """Count what pods use in columns that have come, gone or moved since the last call."""
+    news = nodes.take_relisted()
+    if news is None:
+        return
+    added = {name for name in news.added if classes.is_asked_for(name)}
+    if not (added or news.renumbered or any(map(classes.is_asked_for, news.removed))):
+        return
+    entries = [entry for entry in pods.values() if entry.row >= 0]
+    for entry in entries if added else ():
+        amounts = [one for one in entry.pod_class.asked if one[0] in added]
+        nodes.add_used(entry.row, amounts)
+    precedence.recount(entries)

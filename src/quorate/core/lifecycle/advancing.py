@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.gangs.gangs import GangEntry
+from quorate.core.cluster.gangs.gangs import GangEntry, Where
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.lifecycle.effects import Failed, GangOutcome
-from quorate.core.lifecycle.next_runs import hold_next_runs
 from quorate.core.lifecycle.nominating import Nominating
 from quorate.core.lifecycle.preparing import Preparations
 from quorate.core.model import GangKey
@@ -242,3 +242,19 @@ def _note_refusals(gang: GangEntry, now_s: float, avoid_s: float) -> None:
     for node in memory.refused_by:
         memory.avoid[node] = now_s + avoid_s
     memory.refused_by.clear()
+
+
+def hold_next_runs(gang: GangEntry, cluster: Cluster) -> None:
+    """Move the members that have to wait for another run, and let those go that have not to."""
+    if not (gang.runs.jobs or gang.counts[Where.NEXT_RUN]):
+        return
+    cron_job_of = partial(cluster.owners.cron_job_of, gang.key.namespace)
+    held = gang.runs.to_hold(cron_job_of, gang.stated_min)
+    if gang.runs.holds(held):
+        return
+    for entry in list(gang.members.values()):
+        is_held = entry.pod.run in held
+        if entry.where is Where.WAITING and is_held:
+            cluster.move(entry, Where.NEXT_RUN, "")
+        elif entry.where is Where.NEXT_RUN and not is_held:
+            cluster.move(entry, Where.WAITING, "")

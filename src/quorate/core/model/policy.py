@@ -339,7 +339,7 @@ MASKS_UNUSED_FEW = 64
 """Masks of classes that are kept unused, or as many as are in use."""
 STALE_FEW = 64
 """So many entries of a heap or a circle may be stale, beyond as many as are alive; then it is made
-anew (``cluster.alarms``, ``queue.ready``, ``queue.rounds``)."""
+anew (``cluster.alarms``, ``queue.queue``)."""
 PREEMPTABLE_ALIKE_FEW = 8
 """Of so few rows that hold the same, amounts are added up with those of others, of more apart
 (``cluster.priorities.preemptable``)."""

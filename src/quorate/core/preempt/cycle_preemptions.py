@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
-from quorate.core.cluster.priorities.nominations import Nominations
+from quorate.core.cluster.priorities.precedence import Nominations
 from quorate.core.cluster.unlisted_kinds import BUDGETS
 from quorate.core.model import GangKey
 from quorate.core.model.plan import Preemption, Victim

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.cluster.gangs.pods import Where
-from quorate.core.cluster.priorities.nominations import Nominations
+from quorate.core.cluster.priorities.precedence import Nominations
 from quorate.core.model import GangKey
 
 Promised = dict[int, list[PodEntry]]

@@ -29,13 +29,20 @@ from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.totals.slots import SlotInputs
 from quorate.core.queue.totals.withheld import Withheld
 from quorate.core.queue.wakeups.buckets import Bucket, GangClass, GangGroup, short_of
-from quorate.core.queue.wakeups.gang_class import Waiting, class_of_its_own, gang_class_of
 from quorate.core.queue.wakeups.watches import Watches
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import RESOURCES, TAINTS, Interest
 from quorate.core.rules.masks import mask_of
-from quorate.core.turn.sum_places import SumPlaces
-from quorate.core.turn.woken_by import interests_of, looks_further, may_fit, news_of
+from quorate.core.turn.woken_by import (
+    SumPlaces,
+    Waiting,
+    class_of_its_own,
+    gang_class_of,
+    interests_of,
+    looks_further,
+    may_fit,
+    news_of,
+)
 
 
 class Waking:

@@ -69,7 +69,7 @@ def late_binds(world, chance):
 
 def rebuild(world, chance):
     """The state is built again from the objects in memory, as after a defect."""
-    world.configure(world.setting.policy)
+    world.rebuild()
 
 
 def begin_storage(world, chance):

@@ -71,18 +71,6 @@ def test_gangs_come_before_pods_of_no_gang(few):
     assert gang in w.scheduler.queue.ready
 
 
-@pytest.mark.parametrize("ask", ["plan", "whatif"])
-def test_what_would_be_decided_is_told_with_all_news_taken_in(few, ask):
-    w = World()
-    w.node("n0", cpu=1)
-    for number in range(3 * MOST):
-        w.gang(f"b{number}", 2, 1)
-    w.gang("z", 1)
-    scheduler = w.scheduler
-    plan = scheduler.plan(0.0).plan if ask == "plan" else scheduler.whatif((), 0.0)
-    assert names(binds_of(plan)) == ["z-0"]
-
-
 def test_a_defect_while_news_is_taken_in_costs_its_gang_alone(few, monkeypatch):
     resume = Attempts.resume
 

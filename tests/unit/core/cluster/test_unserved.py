@@ -151,5 +151,5 @@ def test_a_state_that_is_built_again_knows_what_is_not_to_be_had():
     lose(w, "Namespace")
     w.observe(DialectServed("x-k8s", False, PROBLEM, REMEDY))
     before = dict(w.cluster.unserved)
-    w.scheduler.configure(w.scheduler.policy)
+    w.scheduler._rebuild()
     assert w.cluster.unserved == before != {}

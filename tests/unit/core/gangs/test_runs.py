@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from quorate.core.check.invariants import check_all
-from quorate.core.lifecycle.next_runs import hold_next_runs
+from quorate.core.lifecycle.advancing import hold_next_runs
 from quorate.core.model import Owner
 from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason

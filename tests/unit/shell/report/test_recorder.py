@@ -41,8 +41,8 @@ SECRET = "hunter2-secret"
 class Told:
     """A scheduler whose calls are recorded as ``shell.app`` records them."""
 
-    def __init__(self, bytes_max=1 << 20):
-        self.scheduler = Scheduler(Policy(), api_words(), "q")
+    def __init__(self, bytes_max=1 << 20, policy=None):
+        self.scheduler = Scheduler(policy or Policy(), api_words(), "q")
         self.recorder = Recorder(self.scheduler, api_words(), "q", bytes_max)
         self.now_s = 1000.0
         self.slices = 0
@@ -240,8 +240,8 @@ def test_a_large_state_is_taken_in_slices_of_few_objects(path, monkeypatch):
 
 
 def test_a_state_is_taken_of_a_scheduler_that_placed_a_pod_as_kube_scheduler_does():
-    told, policy = Told(), Policy(profiles=(("quorate", KUBE_SCHEDULER),))
-    told.scheduler.configure(policy)
+    policy = Policy(profiles=(("quorate", KUBE_SCHEDULER),))
+    told = Told(policy=policy)
     told.observe(node(), pod("a"))
     told.decide()
     replayed = Scheduler(policy, api_words(), "q")

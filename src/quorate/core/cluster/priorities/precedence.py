@@ -7,17 +7,122 @@ by ``preempt.preemption`` and by all that places pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED
 from quorate.core.cluster.nodes.nodes import NodeTable
-from quorate.core.cluster.priorities.budgets import Budgets
-from quorate.core.cluster.priorities.nominations import Nominations
 from quorate.core.cluster.priorities.preemptable import Preemptable
 from quorate.core.model import GangKey
+from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import PreemptionFailed
 from quorate.core.model.profile import Profile
+
+
+class Nominations:
+    """Pods of ours that wait and are nominated, by node."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, PodEntry]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def copy(self) -> Nominations:
+        """Return an independent copy."""
+        other = Nominations()
+        other._by_node = {node: dict(there) for node, there in self._by_node.items()}
+        other._node_of = dict(self._node_of)
+        return other
+
+    def __bool__(self) -> bool:
+        """Whether any pod is nominated."""
+        return bool(self._by_node)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the nodes to which a pod is nominated."""
+        return iter(self._by_node)
+
+    def on(self, node: str) -> list[PodEntry]:
+        """Return the pods that are nominated to the node."""
+        return list(self._by_node.get(node, {}).values())
+
+    def node_of(self, uid: str) -> str:
+        """Return the node to which a waiting pod is nominated, or ""."""
+        return self._node_of.get(uid, "")
+
+    def has(self, gang: GangEntry) -> bool:
+        """Whether a member of the gang is nominated."""
+        if len(gang.members) <= len(self._node_of):
+            return any(uid in self._node_of for uid in gang.members)
+        return any(uid in gang.members for uid in self._node_of)
+
+    def add(self, entry: PodEntry, node: str) -> None:
+        """Nominate a waiting pod to ``node``, in place of an earlier node; "": to none."""
+        self.discard(entry)
+        if node:
+            self._by_node.setdefault(node, {})[entry.pod.uid] = entry
+            self._node_of[entry.pod.uid] = node
+
+    def discard(self, entry: PodEntry) -> str:
+        """Remove a pod's nomination; return its node, or ""."""
+        node = self._node_of.pop(entry.pod.uid, "")
+        if node:
+            there = self._by_node[node]
+            del there[entry.pod.uid]
+            if not there:
+                del self._by_node[node]
+        return node
+
+
+class Budgets:
+    """All budgets that exist."""
+
+    def __init__(self) -> None:
+        self._by_namespace: dict[str, dict[str, PodDisruptionBudget]] = {}
+
+    def put(self, budget: PodDisruptionBudget) -> None:
+        """Take a budget's newest version."""
+        self._by_namespace.setdefault(budget.namespace, {})[budget.name] = budget
+
+    def remove(self, namespace: str, name: str) -> None:
+        """Forget a budget."""
+        there = self._by_namespace.get(namespace, {})
+        there.pop(name, None)
+        if not there:
+            self._by_namespace.pop(namespace, None)
+
+    def split(self, pods: Iterable[PodEntry]) -> tuple[list[PodEntry], list[PodEntry]]:
+        """Return the pods whose eviction violates a budget, and the others.
+
+        Earlier pods use budgets first; both lists keep the order. A pod whose eviction the API
+        server has counted already uses none (kube-scheduler's filterPodsWithPDBViolation).
+        """
+        left: dict[tuple[str, str], int] = {}
+        violating: list[PodEntry] = []
+        others: list[PodEntry] = []
+        for entry in pods:
+            violates = False
+            for budget in self._of(entry):
+                key = budget.namespace, budget.name
+                left[key] = left.get(key, budget.allowed) - 1
+                violates = violates or left[key] < 0
+            (violating if violates else others).append(entry)
+        return violating, others
+
+    def _of(self, entry: PodEntry) -> list[PodDisruptionBudget]:
+        """Return the budgets that the pod's eviction uses; here an empty selector matches none."""
+        pod = entry.pod
+        budgets = self._by_namespace.get(pod.namespace)
+        if not budgets or not pod.labels:
+            return []
+        labels = dict(pod.labels)
+        return [
+            budget
+            for budget in budgets.values()
+            if budget.selector is not None
+            and budget.selector.requirements
+            and pod.name not in budget.disrupted
+            and budget.selector.matches(labels)
+        ]
 
 
 class Precedence:
