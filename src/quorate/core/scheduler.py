@@ -39,7 +39,6 @@ from quorate.core.turn.verifying import (
     Checks,
     binds_failed,
     failures,
-    places_of,
     preemptions_failed,
 )
 from quorate.core.words.explain import Explainer
@@ -69,8 +68,6 @@ class Scheduler:
         """Whether the state has to be rebuilt before anything else."""
         self._has_mended = False
         """Whether it was rebuilt since the last decision because a change met a defect."""
-        self._places: dict[str, int] = {}
-        """The newest plan's order of placing, by first pods: a part may rely on earlier ones."""
         self._due = DueWork()
         """What news and time require to send with the next plan."""
 
@@ -177,7 +174,6 @@ class Scheduler:
         """Return a plan of only what is due: it is sent at once, before it becomes outdated."""
         try:
             plan = msgspec.structs.replace(self._due.plan(()), touched=(), wake_at_s=wake_at_s)
-            self._places = {}
             self._due.sent()
         except Exception as error:
             self._defects.note("decide", "what is due", error)
@@ -230,8 +226,6 @@ class Scheduler:
             if decision.failed is not None:
                 self._rebuild()
                 self._set_aside(decision.failed, "decide", decision.now_s)
-            placed = (one.binds for one in decision.outcomes if one.binds)
-            self._places = places_of(placed)
             touched, wake_at_s = self._settle(decision, touched)
             self._defects_in_a_row = 0
         except Exception as error:  # the plan is sent nevertheless
@@ -316,7 +310,7 @@ class Scheduler:
         """
         try:
             checks = Checks(lambda: self.cluster, partial(self._contain, "verify"))
-            sound, failed, problems = checks.verified(plan, self._places)
+            sound, failed, problems = checks.verified(plan)
         except Exception as error:
             words = f"InternalError {self._contain('verify', 'a plan', error)}: nothing was checked"
             sound = msgspec.structs.replace(plan, gangs=(), preparing=(), preemptions=())

@@ -3,10 +3,9 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from quorate.core.cluster.labels.neighbours import Column
-from quorate.core.model import SpreadConstraint, all_of
+from quorate.core.model import all_of
 from tests.property.worlds.running import some_worlds
 from tests.unit.core.counted import columns_that_count, held_in, selectors_in_use
 
@@ -117,71 +116,3 @@ def test_nothing_is_left_when_all_pods_are_gone():
             alike._forget(selector)
         assert not columns_that_count(neighbours)
         assert held_in(neighbours) == 0
-
-
-@pytest.mark.parametrize("cells", [0, 2, 6, 10_000])
-@pytest.mark.parametrize("books", [0, 1, 3, 1_000])
-def test_the_ledger_of_verification_says_the_same(books, cells):
-    """Its books are opened early, so that they are kept by change; they read plain values."""
-    bounds = {"LEDGER_BOOKS_MAX": books, "LEDGER_CELLS_MAX": cells}
-    for world, script in settled_worlds(4, bounds=bounds):
-        ledger = world.scheduler.cluster.ledger
-        for number, _ in enumerate(world.each(script)):
-            if number % 7 == 0:
-                ledger.refresh()
-                assert len(ledger._books) <= books
-                assert sum(len(book.pods) for book in ledger._books.values()) <= cells
-                check_books(world, ledger)
-
-
-def check_books(world, ledger):
-    counts, used = recounted(world)
-    for selector in used:
-        for key in ("zone", "host"):
-            book = ledger.near(selector, key)
-            assert dict(book.pods) == domains(world, counts, (Column.PODS, selector, ""), key)
-            check_spread(world, ledger, counts, selector, key)
-    carried = {(what[1], what[2]) for what in counts if what[0] is Column.REPELLING}
-    assert {(one.selector, one.topology_key) for one in ledger._carriers} >= carried
-    for entry in world.scheduler.cluster.pods.values():
-        found = Counter()
-        for book in ledger.repelling(entry.label_set):
-            found.update({(book.topology_key, *pair): 1 for pair in book.pods.items()})
-        assert found == repelled(world, entry.pod)
-
-
-def check_spread(world, ledger, counts, selector, key):
-    constraint = SpreadConstraint(1, key, True, selector, min_domains=2)
-    book = ledger.spread(("all", key), constraint, lambda node: key in dict(node.labels))
-    there = {dict(node.labels).get(key) for node in world.server.nodes.values()} - {None}
-    pods = domains(world, counts, (Column.STAYING, selector, ""), key)
-    if selector.labels is None or not selector.labels.requirements:
-        pods = Counter()
-    fewest = min((pods[one] for one in there), default=0) if len(there) >= 2 else 0
-    for one in there:
-        for itself in (False, True):
-            assert book.is_skewed(one, itself=itself) is (pods[one] + itself - fewest > 1)
-    assert book.is_skewed(None, itself=True)
-
-
-def repelled(world, pod):
-    """For each term of pods on nodes that means such a pod, its topology and carriers by domain."""
-    terms = {}
-    for other, node in on_nodes(world):
-        for term in set(other.spec.anti_affinity):
-            if selects(term.selector, pod, namespaces(world)):
-                domain = dict(world.server.nodes[node].labels).get(term.topology_key)
-                terms.setdefault(term, Counter())[domain] += 1
-    found = Counter()
-    for term, by_domain in terms.items():
-        found.update({(term.topology_key, *pair): 1 for pair in by_domain.items() if pair[0]})
-    return found
-
-
-def domains(world, counts, what, key):
-    found = Counter()
-    for (*counted, node), count in counts.items():
-        domain = dict(world.server.nodes[node].labels).get(key)
-        if tuple(counted) == what and domain is not None:
-            found[domain] += count
-    return found

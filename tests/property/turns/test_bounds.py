@@ -31,7 +31,6 @@ WOKEN = CORE + "queue/test_woken_by_need.py::"
 WORDS = WOKEN + "test_when_nodes_come_the_words_of_the_blocked_are_given_out_few_at_a_time"
 DEVICES, SIZES = CORE + "devices/test_device_limits.py::", CORE + "devices/test_device_sizes.py::"
 CEL, COUNTS = CORE + "devices/test_cel.py::", CORE + "cluster/test_neighbour_counts.py::"
-LEDGER = CORE + "cluster/test_ledger_bounds.py::"
 CAPACITY = CORE + "words/test_capacity.py::"
 TELLING = CORE + "telling/test_telling.py::"
 IN_WORLDS = HERE + "test_worlds_with_a_small_bound_break_no_promise"
@@ -159,13 +158,6 @@ TESTED = {
     "COUNT_ENTRY_CELLS": COUNTS
     + "test_counts_are_an_array_once_that_is_no_larger_than_a_dictionary",
     "NEIGHBOUR_CELLS_MAX": COUNTS + "test_as_many_arrays_are_kept_as_the_bound_has_cells",
-    "LEDGER_BOOKS_MAX": LEDGER + "test_the_books_that_were_unused_longest_go",
-    "LEDGER_CELLS_MAX": LEDGER + "test_books_go_while_all_have_too_many_domains",
-    "ORDERS_MAX": "tests/property/placing/test_orders.py::"
-    "test_an_order_that_was_not_tried_may_be_right",
-    "ORDER_LOOKS_MAX": "tests/property/placing/test_orders.py::"
-    "test_pods_are_looked_at_again_up_to_so_many_times",
-    "ORDER_SPREADS_MAX": LEDGER + "test_a_right_plan_passes_however_few_constraints_order_its_pods",
     "CHECKED_NODES_PER_STEP": IN_WORLDS,
     "PACKED_NODES_PER_STEP": IN_WORLDS,
     "SPREAD_NODES_PER_STEP": IN_WORLDS,

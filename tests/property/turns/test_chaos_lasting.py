@@ -9,10 +9,10 @@ import random
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry
 from quorate.core.model import GangKey, GangSpec, Owner, Pod, changes
 from quorate.core.model.plan import Bind
+from tests.invariants import check_all
 from tests.property.chaos import PlantedError, Trace, is_run, is_target, target_of
 from tests.property.seeds import SEED, times
 from tests.unit.core.world import World, accept, binds_of, fail, key

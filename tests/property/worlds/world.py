@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from quorate.core.check.invariants import Invariant, check_all
+from quorate.core.invariants import Invariant
 from quorate.core.model.changes import JournalFound
 from quorate.core.model.journal import Journal
 from quorate.core.scheduler import Scheduler
+from tests.invariants import check_all
 from tests.property.worlds import bounds
 from tests.property.worlds.behind import claims, rest
 from tests.property.worlds.behind.accounts import Accounts, key_of

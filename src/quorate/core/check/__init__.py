@@ -1,1 +1,1 @@
-"""Checks plans, bindings and invariants a second time, by code independent of the planner."""
+"""Checks plans a second time before they are sent, by code independent of the planner."""

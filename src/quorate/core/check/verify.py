@@ -6,7 +6,7 @@ integers. In: the binds of each gang and the cluster. Out: messages about wrong 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from quorate.core.check.verify_neighbours import NeighbourCheck
@@ -14,7 +14,7 @@ from quorate.core.check.verify_nodes import is_counted, node_problems, term_hold
 from quorate.core.check.verify_volumes import volume_problems
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
-from quorate.core.cluster.labels.neighbours import uses_selectors
+from quorate.core.cluster.gangs.pods import SETTLED
 from quorate.core.model import (
     EVERY_ADDRESS,
     GangKey,
@@ -22,49 +22,25 @@ from quorate.core.model import (
     Node,
     Pod,
 )
-from quorate.core.model.plan import Bind, GangBinds
+from quorate.core.model.plan import Bind, GangBinds, Preemption
 
 
-def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster, standing: int = 0) -> list[list[str]]:
+def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]:
     """Return for each gang, in their order, a message for each bind that must not be sent.
 
-    The binds are assumed in ``cluster`` already, so each node's pods include them. The first
-    ``standing`` gangs were placed by earlier turns: each of them has the others beside it.
+    The binds are assumed in ``cluster`` already, so each node's pods include them.
     """
-    entries = [[e for e in _entries(gang, cluster) if e.node and e.row >= 0] for gang in gangs]
-    if cluster.ledger.is_idle and not _look_at_others(chain(*entries)):
-        return [_gang_problems(gang, cluster) for gang in gangs]
-    with cluster.ledger.without(chain(*entries[standing:])) as placed_now:
-        check = NeighbourCheck(cluster.ledger, is_counted)
-        found = []
-        for number, gang in enumerate(gangs):
-            wrong = _gang_problems(gang, cluster)
-            if not wrong and number < standing:
-                with cluster.ledger.without(entries[number]) as aside:
-                    wrong = check.problems(_taken(gang, aside))
-            elif not wrong:
-                wrong = check.problems(_taken(gang, placed_now))
-            found.append(wrong)
-        return found
+    placed = [[e for e in _entries(gang, cluster) if e.row >= 0] for gang in gangs]
+    check = NeighbourCheck(list(chain(*placed)), cluster, is_counted)
+    return [
+        _gang_problems(gang, cluster) or check.problems(entries)
+        for gang, entries in zip(gangs, placed, strict=True)
+    ]
 
 
-def _taken(gang: GangBinds, aside: dict[str, PodEntry]) -> list[PodEntry]:
-    """Take a gang's pods, which will be counted again, from those that are left out."""
-    return [aside.pop(bind.uid) for bind in gang.binds]
-
-
-def _look_at_others(entries: Iterable[PodEntry]) -> bool:
-    """Whether one of the pods has a rule about other pods."""
-    classes = {entry.pod_class.id: entry.pod_class for entry in entries}.values()
-    return any(uses_selectors(pod_class.spec) for pod_class in classes)
-
-
-def verify_gang(gang: GangBinds, cluster: Cluster, later: Sequence[GangBinds] = ()) -> list[str]:
-    """Return a message for each bind of one gang that must not be sent; nothing when all is well.
-
-    ``later`` are the gangs that the same plan places after this one.
-    """
-    return verify_plan((gang, *later), cluster)[0]
+def verify_gang(gang: GangBinds, cluster: Cluster) -> list[str]:
+    """Return a message for each bind of one gang that must not be sent."""
+    return verify_plan((gang,), cluster)[0]
 
 
 def _gang_problems(gang: GangBinds, cluster: Cluster) -> list[str]:
@@ -241,3 +217,24 @@ def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
         for one in given
         if not one.admin and cluster.devices.holders(one.device) > 1
     ]
+
+
+def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:
+    """Return a message for each pod that must not be deleted; nothing when all is well."""
+    entry = cluster.pods.get(preemption.uid)
+    if entry is None or entry.where is not Where.WAITING:
+        return [f"pod {preemption.name} waits for no room"] if preemption.victims else []
+    wrong = []
+    for victim in preemption.victims:
+        other = cluster.pods.get(victim.uid)
+        if other is None or other.where not in SETTLED or other.node != preemption.node:
+            wrong.append(f"victim {victim.name} is not bound to node {preemption.node}")
+        elif other.pod.priority >= entry.pod.priority:
+            wrong.append(f"victim {victim.name} has priority {other.pod.priority}")
+        gang = other.gang if other is not None and other.where is Where.BOUND else None
+        # The same cycle may have given a started gang another member: that does no harm.
+        if gang is not None and gang.attempt is not None and not gang.started:
+            wrong.append(f"victim {victim.name} belongs to a gang that is being bound")
+    if entry.pod.never_preempts and preemption.victims:
+        wrong.append(f"pod {preemption.name} may preempt nobody")
+    return wrong

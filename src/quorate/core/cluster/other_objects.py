@@ -39,7 +39,7 @@ def object_gone(cluster: ClusterState, change: changes.ObjectGone) -> None:
 def _put(found: AnyObject, cluster: ClusterState) -> None:
     match found:
         case Namespace():
-            _relabel(found.name, dict(found.labels), cluster)
+            cluster.neighbours.relabel(found.name, dict(found.labels))
         case Queue():
             queue_changed(cluster, found.name, found)
         case PriorityClass():
@@ -58,7 +58,7 @@ def _put(found: AnyObject, cluster: ClusterState) -> None:
 def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None:
     match kind:
         case "Namespace":
-            _relabel(name, {}, cluster)
+            cluster.neighbours.relabel(name, {})
         case "Queue":
             queue_changed(cluster, name, None)
         case "PriorityClass":
@@ -70,11 +70,6 @@ def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None
             cluster.resources.set_backed(cluster.devices.backed)
         case _:
             cluster.storage.remove(kind, namespace, name)
-
-
-def _relabel(namespace: str, labels: dict[str, str], cluster: ClusterState) -> None:
-    if cluster.neighbours.relabel(namespace, labels):
-        cluster.ledger.forget()
 
 
 HANDLERS: dict[type[changes.Change], Callable[..., None]] = {

@@ -8,8 +8,6 @@ kind of change to its handler; modules of this package handle the other kinds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -23,7 +21,6 @@ from quorate.core.cluster.gangs.pods import ON_NODES, SETTLED, UNDER_WAY
 from quorate.core.cluster.gangs.reservation import placed
 from quorate.core.cluster.gangs.reservations import Reservations
 from quorate.core.cluster.labels.alike import AlikePods
-from quorate.core.cluster.labels.ledger import Ledger
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.nodes.encoding import PodClass, PodClasses, Resources
 from quorate.core.cluster.nodes.nodes import NodeTable
@@ -49,7 +46,6 @@ class ClusterState:
         self.classes = PodClasses(self.resources)
         self.nodes = NodeTable(self.resources)
         self.neighbours = Neighbours(self.nodes.capacity)
-        self.ledger = Ledger(self.nodes, self.neighbours.namespaces, self.neighbours.label_sets)
         self.storage = Storage(self.nodes.capacity)
         self.alike = AlikePods(self.neighbours)
         self.devices = Devices()
@@ -117,8 +113,6 @@ class ClusterState:
             there.add(uid)
             if entry.nominated:
                 self.precedence.waits_no_more(entry, node.name)
-        for label_set, alike in groupby(entries, key=attrgetter("label_set")):
-            self.ledger.count_alike(label_set, list(alike))
         self.alike.wait_no_more(uids)
         for row, uid in zip(rows, uids, strict=True) if self.storage.users else ():
             self.storage.take(row, uid)
@@ -299,7 +293,6 @@ class ClusterState:
         if not node or entry.pod.finished:
             return
         self._on_node.setdefault(node, set()).add(entry.pod.uid)
-        self.ledger.count(entry, 1)
         row = self.nodes.rows.get(node)
         if row is not None:
             self._take(entry, row)
@@ -333,7 +326,6 @@ class ClusterState:
         on_node = self._on_node.get(entry.node)
         if on_node is not None and entry.pod.uid in on_node:
             on_node.discard(entry.pod.uid)
-            self.ledger.count(entry, -1)
             if not on_node:
                 del self._on_node[entry.node]
 

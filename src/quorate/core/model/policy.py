@@ -236,18 +236,6 @@ NEIGHBOUR_CELLS_MAX = 4_000_000
 """Cells of arrays that are kept of counts by node that are no arrays themselves, those asked for
 last: 32 MB, 800 arrays at 5,000 nodes."""
 
-LEDGER_BOOKS_MAX = 1_000
-LEDGER_CELLS_MAX = 2_000_000
-"""So many counts by domain are kept for checks of plans (``cluster.labels.ledger``), and so many
-domains in all of them; the longest unused go before a plan is checked. Likewise of nodes that they
-count."""
-ORDERS_MAX = 2_000
-ORDER_LOOKS_MAX = 50_000
-"""A check of a plan looks for an order in which its pods may be placed: in so many states, and at
-so many pods one after the other (of each 3 us)."""
-ORDER_SPREADS_MAX = 32
-"""So many different spread constraints of a plan's pods decide in which order they are tried."""
-
 RESERVED_NODES_NAMED_MAX = 5
 """Nodes that a message names of those on which capacity is reserved."""
 

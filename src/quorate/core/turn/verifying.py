@@ -1,18 +1,17 @@
 """Verifies a plan before it is sent; a part that fails is neither sent nor assumed any longer.
 
-In: a plan, and the order in which its gangs were placed. Out: the sound part, failed outcomes for
+In: a plan. Out: the sound part, failed outcomes for
 the core of the other parts, and messages. Called by ``scheduler``. The checks (``check.verify``)
 share no code with planning. A defect in a check fails only the gang with which it was met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from quorate.core.check.verify import verify_plan
-from quorate.core.check.verify_preemption import verify_preemption
+from quorate.core.check.verify import verify_plan, verify_preemption
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.model import GangKey
 from quorate.core.model.changes import BindFailed, BindFailure, Change, PreemptionFailed
@@ -31,27 +30,17 @@ class Checks:
         self._cluster_now = cluster_now
         self._contain = contain
 
-    def verified(
-        self, plan: Plan, places: Mapping[str, int]
-    ) -> tuple[Plan, list[Change], list[str]]:
-        """Return the sound part of a plan, failed outcomes for the rest, and what is wrong.
-
-        ``places`` are the places of this turn's gangs in the order of planning, by the first pod's
-        uid: a gang may depend on one that was placed before it. The claims of all others were
-        being bound: they were placed by earlier turns.
-        """
-        order = sorted(
-            (*plan.preparing, *plan.gangs), key=lambda one: places.get(_first_of(one), -1)
-        )
-        standing = sum(_first_of(one) not in places for one in order)
+    def verified(self, plan: Plan) -> tuple[Plan, list[Change], list[str]]:
+        """Return the sound part of a plan, failed outcomes for the rest, and what is wrong."""
+        parts = (*plan.preparing, *plan.gangs)
         problems: list[str] = []
         bad: dict[tuple[GangKey, str], str] = {}
-        for gang, wrong in zip(order, self._verify(order, standing), strict=True):
+        for gang, wrong in zip(parts, self._verify(parts), strict=True):
             if wrong:
                 problems += wrong
                 bad.setdefault((gang.key, gang.attempt), wrong[0])
         failed: list[Change] = []
-        for gang in order:  # one bad part fails all parts of an attempt: later ones build on it
+        for gang in parts:  # one bad part fails all parts of an attempt: later ones build on it
             words = bad.get((gang.key, gang.attempt))
             if words is not None:
                 failed += binds_failed((gang,), words)
@@ -65,10 +54,10 @@ class Checks:
         left = {"gangs": good(plan.gangs), "preparing": good(plan.preparing), "preemptions": sound}
         return msgspec.structs.replace(plan, **left), failed, problems
 
-    def _verify(self, gangs: Sequence[GangBinds], standing: int) -> list[list[str]]:
+    def _verify(self, gangs: Sequence[GangBinds]) -> list[list[str]]:
         """Return what is wrong with each gang's binds. A gang that cannot be checked has failed."""
         try:
-            return verify_plan(gangs, self._cluster_now(), standing)
+            return verify_plan(gangs, self._cluster_now())
         except Exception as error:
             self._contain("a plan", error)
         found: list[list[str]] = []
@@ -97,16 +86,6 @@ class Checks:
             else:
                 sound.append(one)
         return tuple(sound)
-
-
-def places_of(gangs: Iterable[GangBinds]) -> dict[str, int]:
-    """Return the places of gangs in the order of planning, by the first pod's uid."""
-    return {_first_of(gang): place for place, gang in enumerate(gangs)}
-
-
-def _first_of(gang: GangBinds) -> str:
-    """Return the uid of the first pod, which identifies one part of an attempt."""
-    return gang.binds[0].uid
 
 
 def failures(plan: Plan, words: str) -> Iterator[Change]:

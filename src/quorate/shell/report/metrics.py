@@ -12,7 +12,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from quorate.core.check.invariants import Invariant
+from quorate.core.invariants import Invariant
 from quorate.core.model.reasons import GangState, Reason
 from quorate.core.telling.counted_gangs import CountedGangs
 from quorate.core.turn.defects import STAGES

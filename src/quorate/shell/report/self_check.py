@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from quorate.core.check.invariants import Invariant, Violation, check_gang, check_node, check_pod
+from quorate.core.invariants import Invariant, Violation, check_gang, check_node, check_pod
 from quorate.core.model import GangKey
 from quorate.core.model.changes import AnyChange, NodeChanged, NodeGone, PodChanged
 from quorate.core.scheduler import Scheduler

@@ -7,14 +7,11 @@ others); then one thing is broken by hand, as a defect of the core would break i
 import msgspec
 import pytest
 
-from quorate.core.check.invariants import (
-    Invariant,
-    check_all,
-    check_gang,
-)
 from quorate.core.cluster.gangs.gangs import Attempt, Where
 from quorate.core.cluster.gangs.reservation import Placed, Reservation
+from quorate.core.invariants import Invariant, check_gang
 from quorate.core.model import HostPort, policy
+from tests.invariants import check_all
 from tests.unit.core.world import LABELS, World, key
 
 STARTED, UNDER_WAY, BLOCKED, HELD = key("done"), key("starts"), key("large"), key("few", LABELS)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.lifecycle.attempts import Attempts
 from quorate.core.model import Owner, policy
 from quorate.core.model.changes import GangGone
+from tests.invariants import check_all
 from tests.unit.core.world import World, binds_of, key, names
 
 MOST = 8

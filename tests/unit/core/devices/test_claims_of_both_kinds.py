@@ -2,12 +2,12 @@
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import ClaimUse
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import PodClaim
 from quorate.core.turn.cycle import members_of
+from tests.invariants import check_all
 from tests.unit.core.device_world import claim, device, gpu_class, on
 from tests.unit.core.storage_world import StorageWorld, nodes_of, planned, prepared
 from tests.unit.core.world import binds_of

@@ -4,11 +4,11 @@ from itertools import product
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.lifecycle.advancing import hold_next_runs
 from quorate.core.model import Owner
 from quorate.core.model.changes import BindFailure, OwnerChanged
 from quorate.core.model.reasons import Reason
+from tests.invariants import check_all
 from tests.unit.core.held_world import full_world, held, lose, replace
 from tests.unit.core.world import TEAM, Unwalked, World, fail, key, world
 

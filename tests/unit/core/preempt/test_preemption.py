@@ -2,11 +2,11 @@
 
 import msgspec
 
-from quorate.core.check.invariants import check_all
 from quorate.core.model import LabelSelector, Membership, PodSelector, PodTerm, Requirement
 from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import ObjectChanged, PodBound, PreemptionFailed
 from quorate.core.model.plan import Victim
+from tests.invariants import check_all
 from tests.unit.core.preemption_world import cleared, full, high, world
 from tests.unit.core.world import TEAM, World, gangs_tried, names
 

@@ -5,12 +5,12 @@ Method: the core is told of pods of no gang, of gangs that lack members, and of 
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.cluster.gangs.gangs import key_of
 from quorate.core.model import Meant, Owner, policy
 from quorate.core.model.changes import DialectServed, OwnerChanged
 from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import asked_owners
+from tests.invariants import check_all
 from tests.unit.core.world import LABELS, TEAM, VOLCANO, World, key, world
 
 JOB, OTHER = Owner("batch/v1", "Job", "d"), Owner("batch/v1", "Job", "other")

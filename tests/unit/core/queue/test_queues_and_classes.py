@@ -5,11 +5,11 @@ Method: the core is told of queues, priority classes and gangs, in either order.
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.model import Owner, PriorityClass, Queue
 from quorate.core.model.changes import KindServed, ObjectChanged, ObjectGone
 from quorate.core.model.reasons import Reason
 from quorate.dialects import by_name
+from tests.invariants import check_all
 from tests.unit.core.world import VOLCANO, World, key, world
 
 JOB = key("job", VOLCANO)

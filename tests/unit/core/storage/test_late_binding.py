@@ -2,11 +2,11 @@
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.model import ClaimUse, Membership
 from quorate.core.model.reasons import Reason
 from quorate.core.model.storage import CSIDriver
 from quorate.core.turn.cycle import members_of
+from tests.invariants import check_all
 from tests.unit.core.storage_world import DRIVER, StorageWorld, nodes_of, on, planned, prepared
 from tests.unit.core.world import binds_of, key
 

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.core.check import verify
-from quorate.core.check.invariants import check_all
 from quorate.core.cluster import cluster
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry
@@ -20,6 +19,7 @@ from quorate.core.turn import cycle
 from quorate.core.turn.defects import Defects
 from quorate.core.turn.planning import Planner
 from quorate.core.words import explain
+from tests.invariants import check_all
 from tests.unit.core.turn.defects import Planted, fails_for
 from tests.unit.core.world import World, fail, key, names, world
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from quorate.core.check.invariants import check_all
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
 from quorate.core.model import Membership
@@ -10,6 +9,7 @@ from quorate.core.model.changes import BindFailure, PodChanged
 from quorate.core.model.journal import entry_of
 from quorate.core.turn.applying import Applier
 from quorate.core.turn.defects import Defects
+from tests.invariants import check_all
 from tests.unit.core.turn.defects import Planted, fails_for, fails_once
 from tests.unit.core.world import accept, fail, key, world
 

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from quorate.core.check.invariants import check_all
 from quorate.core.model import Membership
 from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten, ObjectChanged
 from quorate.core.turn.applying import Applier
+from tests.invariants import check_all
 from tests.unit.core.device_world import gang, given, gpu_world, written
 from tests.unit.core.devices import special_claims as special
 from tests.unit.core.storage_world import StorageWorld, planned

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.core.check.invariants import Invariant
+from quorate.core.invariants import Invariant
 from quorate.core.model import GangKey, GangSpec, Node
 from quorate.core.model.changes import GangChanged, NodeChanged
 from quorate.shell.report.metrics import Metrics

@@ -1,1 +1,1 @@
-"""Counts of pods by labels: columns for spread and affinity, and a ledger for verification."""
+"""Counts of pods by labels, as columns for spread and affinity."""

@@ -1,6 +1,6 @@
 """Label sets: pods with the same namespace and labels; and an index of label sets by each label.
 
-Owned by ``cluster.labels.matching``; the index also serves ``cluster.labels.ledger``.
+Owned by ``cluster.labels.matching``.
 """
 
 from __future__ import annotations

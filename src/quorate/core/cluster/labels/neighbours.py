@@ -250,19 +250,18 @@ class Neighbours:
 
     # Namespaces
 
-    def relabel(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Set a namespace's labels, empty if it is gone; return whether they changed.
+    def relabel(self, namespace: str, labels: Mapping[str, str]) -> None:
+        """Set a namespace's labels, empty if it is gone.
 
         Its pods are counted again for the selectors that select namespaces by label.
         """
         if self.namespaces.get(namespace, {}) == labels:
-            return False
+            return
         others: set[int] = set()
         for label_set, number in self._matching.relabel(namespace, labels):
             self._tally(number, label_set, 1 if label_set.is_matched(number) else -1)
             others.add(number)
         self._note_changed(others)
-        return True
 
     # Inside
 

@@ -1,8 +1,8 @@
 """An index of selectors by namespace and one label, to find candidates that may match a pod.
 
-Used by ``cluster.labels.matching`` and ``cluster.labels.ledger``, which compare each candidate. A
-selector is listed in places: (namespace, key, value), (namespace, key) or (namespace,). It has at
-most as many places as it lists namespaces or values; a label set looks in the places of its labels.
+Used by ``cluster.labels.matching``, which compares each candidate. A selector is listed in places:
+(namespace, key, value), (namespace, key) or (namespace,). It has at most as many places as it lists
+namespaces or values; a label set looks in the places of its labels.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quorate.core.check.checked import Checked
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import GangEntry, PodEntry, Where
 from quorate.core.cluster.gangs.pods import SETTLED, UNDECIDED
@@ -22,6 +21,7 @@ from quorate.core.cluster.gangs.runs import NO_RUNS, Runs
 from quorate.core.model import GangKey, policy
 from quorate.core.model.reasons import Reason
 from quorate.core.queue.gate import held_by
+from quorate.core.scheduler import Scheduler
 
 
 class Invariant(StrEnum):
@@ -54,18 +54,6 @@ class Violation(NamedTuple):
     object: str
     text: str
     tolerated_s: float = 0.0
-
-
-def check_all(
-    scheduler: Checked, now_s: float, *, excused: frozenset[str] = frozenset()
-) -> list[Violation]:
-    """Check all objects, at any cost. ``excused`` as in ``check_node``, by node names."""
-    cluster = scheduler.cluster
-    found = [v for name in cluster.nodes.rows for v in check_node(cluster, name, name in excused)]
-    found += [v for entry in cluster.pods.values() for v in check_pod(cluster, entry)]
-    found += [v for gang in cluster.gangs.values() for v in check_gang(scheduler, gang, now_s)]
-    found += _check_sums(scheduler)
-    return found + list(_check_reasons(scheduler, now_s))
 
 
 # Nodes
@@ -193,7 +181,7 @@ def _misplaced(cluster: Cluster, entry: PodEntry) -> str:
 
 
 def check_gang(
-    scheduler: Checked, gang: GangEntry, now_s: float, members_max: int | None = None
+    scheduler: Scheduler, gang: GangEntry, now_s: float, members_max: int | None = None
 ) -> Iterator[Violation]:
     """Check one gang; members are recounted if there are at most ``members_max`` of them.
 
@@ -204,7 +192,7 @@ def check_gang(
     yield from _check_part(gang, now_s)
     if problem := _misqueued(scheduler, gang, now_s):
         yield Violation(Invariant.POD_IN_ONE_PLACE, str(gang.key), problem)
-    if not _has_news(scheduler, gang.key):
+    if not has_news(scheduler, gang.key):
         yield from _check_reservations(scheduler.cluster, gang, now_s)
     if not gang.members:
         return
@@ -308,14 +296,14 @@ def _check_reservations(cluster: Cluster, gang: GangEntry, now_s: float) -> Iter
         yield Violation(Invariant.HELD_SLOTS, str(gang.key), text, policy.LATE_TOLERATED_S)
 
 
-def _has_news(scheduler: Checked, key: GangKey) -> bool:
+def has_news(scheduler: Scheduler, key: GangKey) -> bool:
     """Whether the gang has changes that no decision has processed yet."""
     return key in scheduler.cluster.touched or scheduler.advance.is_left(key)
 
 
-def _misqueued(scheduler: Checked, gang: GangEntry, now_s: float) -> str:
+def _misqueued(scheduler: Scheduler, gang: GangEntry, now_s: float) -> str:
     key, queue = gang.key, scheduler.queue
-    if _has_news(scheduler, key):
+    if has_news(scheduler, key):
         return ""
     places = [
         name
@@ -335,43 +323,3 @@ def _misqueued(scheduler: Checked, gang: GangEntry, now_s: float) -> str:
     if reason in (Reason.NONE, Reason.BACKING_OFF):
         return f"{gang.waits} of its members wait in no queue"
     return ""
-
-
-# All together
-
-
-def _check_sums(scheduler: Checked) -> Iterator[Violation]:
-    cluster = scheduler.cluster
-    waiting = sum(gang.waits for gang in cluster.gangs.values())
-    if waiting != cluster.waiting:
-        text = f"{cluster.waiting} pods are counted as waiting, and {waiting} wait"
-        yield Violation(Invariant.GANG_COUNTS, "cluster", text)
-    for key, gang in cluster.gangs.items():
-        named = gang.spec.priority_class if gang.spec is not None else ""
-        if gang.class_priority != (value := cluster.priority_classes.get(named)):
-            text = f"its class is counted as {gang.class_priority}, and is {value}"
-            yield Violation(Invariant.GANG_COUNTS, str(key), text)
-        if gang.spec is None:
-            continue  # min is what its newest pods say
-        lacks = gang.spec.min_count > max(1, len(gang.members))
-        if lacks != (key in cluster.owners.lacking.of(key.namespace)):
-            text = (
-                "it lacks members, and is not counted so"
-                if lacks
-                else "it is counted as lacking members"
-            )
-            yield Violation(Invariant.GANG_COUNTS, str(key), text)
-    for key in {reservation.key for reservation in cluster.reservations} - cluster.gangs.keys():
-        if not _has_news(scheduler, key):
-            text = "room is held for it, and it does not exist"
-            yield Violation(Invariant.HELD_SLOTS, str(key), text)
-
-
-def _check_reasons(scheduler: Checked, now_s: float) -> Iterator[Violation]:
-    explainer = scheduler.explainer(now_s)
-    waiting: list[GangKey] = [key for key, gang in scheduler.cluster.gangs.items() if gang.waits]
-    for key in waiting:
-        said = explainer.explain(key)
-        if said is None or said.reason is Reason.NONE or not said.message:
-            what = Invariant.WAITS_WITH_REASON
-            yield Violation(what, str(key), "it waits, and nothing says why")
