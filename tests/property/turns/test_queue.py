@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.queue.queue import Queue, Ready, Rounds, order_key
+from quorate.core.queue.queue import Queue, Rounds
+from quorate.core.queue.ready import Ready, order_key
 from quorate.core.turn.woken_by import class_of_its_own
 from tests.property.seeds import chances, drawn, seeds
 from tests.unit.core.world import LABELS, World, key

@@ -202,7 +202,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     object names and that does not exist; ``warnings`` are true whatever the reason (two dialects on
     one pod). ``held`` says what room is reserved for replacements of lost members, and until when:
     ``held_until_s`` is that time (epoch seconds; 0: nothing is). ``order`` is what the line is
-    sorted by, smaller first (``queue.order_key``); empty: the gang is not in line. ``exhausted``
+    sorted by, smaller first (``ready.order_key``); empty: the gang is not in line. ``exhausted``
     means that room was not found in a search that ended before it was complete.
     """
 

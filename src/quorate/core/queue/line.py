@@ -14,7 +14,8 @@ from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model import GangKey, policy
 from quorate.core.model.steps import Steps, costs
-from quorate.core.queue.queue import OrderKey, Queue
+from quorate.core.queue.queue import Queue
+from quorate.core.queue.ready import OrderKey
 from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.wakeups.buckets import Bucket, GangClass, GangGroup
 

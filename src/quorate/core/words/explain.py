@@ -31,7 +31,7 @@ from quorate.core.place.members import members_of
 from quorate.core.place.min_resources import Short, shortage
 from quorate.core.place.one_pod.nominated import room_less_nominated
 from quorate.core.queue.gate import asked_owners, held_by
-from quorate.core.queue.queue import order_key
+from quorate.core.queue.ready import order_key
 from quorate.core.room.promises import Promises
 from quorate.core.room.reserved_room import (
     held_until_s,

@@ -5,10 +5,11 @@ import pytest
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort, Requirement, SelectorTerm
+from quorate.core.model.plan import Bind, GangBinds
 from tests.unit.core.storage_world import ZONE, StorageWorld
 from tests.unit.core.storage_world import planned as planned_on
-from tests.unit.core.terms import pods, spread
-from tests.unit.core.world import World
+from tests.unit.core.terms import apart, near, pods, spread
+from tests.unit.core.world import TEAM, World
 
 PORT = HostPort("TCP", "0.0.0.0", 80)
 
@@ -143,3 +144,64 @@ def test_gangs_whose_claims_are_bound_are_checked_one_beside_the_other():
     due = w.scheduler.decide(w.now_s)
     assert [gang.key.name for gang in due.gangs] == ["early", "late"]
     assert w.scheduler.verified(due) == (due, [])
+
+
+WEB = {"labels": {"app": "web"}}
+OF_WEB = pods(app="web")
+NEAR = {**WEB, "spec": near(OF_WEB)}
+SPREAD = {**WEB, "spec": spread(OF_WEB)}
+
+
+def laid(w, nodes):
+    """Assume pods on nodes, as a plan of one gang does; return what is said of it."""
+    which = w.object("job", len(nodes))
+    for name, (node, fields) in nodes.items():
+        w.pod(name, which, **fields)
+        entry = next(e for e in w.cluster.pods.values() if e.pod.name == name)
+        w.cluster.assume([entry], [w.cluster.nodes.rows[node]])
+    binds = tuple(
+        Bind(entry.pod.uid, TEAM, entry.pod.name, entry.node)
+        for entry in w.cluster.gangs[which].members.values()
+    )
+    gang = GangBinds(key=which, attempt="q-1", size=len(binds), deadline_s=60.0, binds=binds)
+    return verify_gang(gang, w.cluster)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wrong"),
+    [
+        # One may be the first of its kind, and others come to it.
+        ({"a": ("na", NEAR)}, []),
+        ({"a": ("na", NEAR), "b": ("na", NEAR)}, []),
+        ({"a": ("na", NEAR), "b": ("nb", NEAR)}, ["b"]),
+        # It was the first, and then came one that does not mind.
+        ({"a": ("na", NEAR), "b": ("nb", WEB)}, []),
+        ({"a": ("na", {"spec": near(OF_WEB)})}, ["a"]),
+        ({"a": ("na", {"spec": near(OF_WEB)}), "b": ("na", WEB)}, []),
+        ({"a": ("nc", NEAR)}, ["a"]),
+        # Whoever minds does not have one too many; those that do not mind come later.
+        ({"a": ("na", SPREAD), "b": ("nb", SPREAD), "c": ("na", SPREAD)}, []),
+        ({"a": ("na", SPREAD), "b": ("na", SPREAD)}, ["a", "b"]),
+        ({"a": ("na", SPREAD), "b": ("na", WEB), "c": ("na", WEB)}, []),
+        ({"a": ("nc", SPREAD)}, ["a"]),
+        # Whoever keeps others away is kept away itself.
+        ({"a": ("na", {**WEB, "spec": apart(OF_WEB)}), "b": ("na", WEB)}, ["a", "b"]),
+        ({"a": ("na", {**WEB, "spec": apart(OF_WEB)}), "b": ("nb", WEB)}, []),
+    ],
+)
+def test_rules_about_other_pods_are_judged_at_the_end_in_no_order(nodes, wrong):
+    w = World()
+    for zone in "ab":
+        w.node(f"n{zone}", labels={"zone": zone, "host": zone})
+    w.node("nc")
+    assert [words.split()[1] for words in laid(w, nodes)] == wrong
+
+
+@pytest.mark.parametrize(("there", "wrong"), [("na", []), ("nb", ["a"]), ("nc", [])])
+def test_nobody_is_the_first_of_its_kind_where_others_stood_before(there, wrong):
+    w = World()
+    for zone in "ab":
+        w.node(f"n{zone}", labels={"zone": zone})
+    w.node("nc")
+    w.running("old", there, **WEB)
+    assert [words.split()[1] for words in laid(w, {"a": ("na", NEAR)})] == wrong

@@ -5,7 +5,7 @@ import pytest
 from quorate.core.cluster.gangs.gangs import GangEntry
 from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import Reason
-from quorate.core.queue.queue import order_key
+from quorate.core.queue.ready import order_key
 from tests.unit.core.world import LABELS, X_K8S, World, fail, key, world
 
 

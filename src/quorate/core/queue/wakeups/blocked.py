@@ -17,7 +17,7 @@ import numpy as np
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.model import GangKey
 from quorate.core.model.steps import Steps
-from quorate.core.queue.queue import OrderKey
+from quorate.core.queue.ready import OrderKey
 from quorate.core.queue.totals.cycle_totals import CycleTotals
 from quorate.core.queue.totals.slots import SlotTotals
 from quorate.core.queue.wakeups.buckets import (

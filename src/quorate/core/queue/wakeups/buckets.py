@@ -13,7 +13,7 @@ from typing import NamedTuple
 from quorate.core.cluster.gangs.tasks import TaskMinima
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import GangKey
-from quorate.core.queue.queue import OrderKey
+from quorate.core.queue.ready import OrderKey
 from quorate.core.queue.totals.tallies import Tally
 
 UNWITHHELD = 2**31
