@@ -27,7 +27,6 @@ from quorate.core.model.devices import (
     DeviceChoice,
     DeviceRequest,
     DeviceTraits,
-    Nodes,
     PodClaim,
 )
 from quorate.core.model.storage import (
@@ -41,7 +40,7 @@ from quorate.core.model.storage import (
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _KINDS = ("a static volume of a zone each", "a device each, by ResourceClaim")
 _SPEC = PodSpec(requests=(("cpu", 1000), ("memory", 2**30)))
-_GPU = ClaimSpec((DeviceRequest("gpu", (DeviceChoice("gpu", "gpu"),)),), ())
+_GPU = ClaimSpec((DeviceRequest("gpu", (DeviceChoice("gpu", "gpu"),)),))
 
 
 def cases(quick: bool) -> tuple[Case, ...]:
@@ -119,7 +118,7 @@ def _devices(nodes: int, pods: int) -> Iterable[DeviceClass | ResourceClaim | Re
     eight = tuple(Device(f"gpu-{number}", DeviceTraits("gpu.example")) for number in range(8))
     for index in range(nodes):
         name = f"node-{index}"
-        yield ResourceSlice(name, "gpu.example", name, 1, 1, Nodes(name), eight)
+        yield ResourceSlice(name, "gpu.example", name, 1, 1, name, eight)
     for index in range(pods):
         owner = f"pod-{index}"
         yield ResourceClaim("default", f"claim-{index}", f"uid-{index}", "1", _GPU, owner)

@@ -1,31 +1,38 @@
 """The search for devices as a recursion that tries everything, to compare the real one with."""
 
-from quorate.core.cluster.devices.pools import PoolState
 from quorate.core.cluster.devices.requests import SCORE_OF_FIRST
+from quorate.core.cluster.devices.views import PoolState
 from quorate.core.model import policy
-from quorate.core.room.devices.allocator import ChosenDevices
+from quorate.core.model.selectors import tolerates
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.picked import LookCount, PickedDevices, SizedChoice, StoppedError
+from quorate.core.room.devices.search import ChosenDevices, Pick
 
 DONE, NOT, TOO_MANY = "done", "not", "too many"
 
 
+class StoppedError(Exception):
+    """A verdict is broken, or it tries too much."""
+
+
 class Plain:
-    def __init__(self, claims, kind, numbers):
-        self.claims, self.kind, self.numbers = claims, kind, numbers
-        self.taken = PickedDevices(claims, kind, LookCount())
-        self.wanted = {}
+    def __init__(self, claims, kind):
+        self.claims, self.kind = claims, kind
+        self.picks = [[] for _ in claims]
+        self.tried = 0
+        self.numbers, self.wanted = {}, {}
+        for number, claim in enumerate(claims):
+            for index, request in enumerate(claim.requests):
+                for which in range(len(request.choices)):
+                    self.numbers[number, index, which] = len(self.numbers)
 
     def run(self):
         try:
             self.size()
             if self.place(0, 0, None, 0, (0, 0)) == DONE:
-                return ChosenDevices(
-                    tuple(tuple(picks) for picks in self.taken.picks), self.score()
-                )
+                return ChosenDevices(tuple(tuple(picks) for picks in self.picks), self.score())
         except StoppedError as error:
             return Broken(str(error))
-        if any(pool.state is PoolState.INVALID for pool in self.kind):
+        if any(pool.state.name == "INVALID" for pool in self.kind):
             return Broken("invalid resource pools were encountered")
         return None
 
@@ -35,19 +42,26 @@ class Plain:
             for number, claim in enumerate(self.claims)
             for index, request in enumerate(claim.requests)
             if request.is_list
-            for choice in {p.choice for p in self.taken.picks[number] if p.request == index}
+            for choice in {p.choice for p in self.picks[number] if p.request == index}
         )
+
+    def matches(self, key, place):
+        verdict = self.kind[place[0]].looks[place[1]].verdicts[self.numbers[key]]
+        if isinstance(verdict, Broken):
+            raise StoppedError(str(verdict))
+        return verdict
 
     def size(self):
         for number, claim in enumerate(self.claims):
             least = 0
             for index, request in enumerate(claim.requests):
-                keys = [(number, index, which) for which in range(len(request.choices))]
-                for key, choice in zip(keys, request.choices, strict=True):
+                counts = []
+                for which, choice in enumerate(request.choices):
+                    key = number, index, which
                     found = self.all_of(key, choice) if choice.wanted.count is None else None
-                    count = choice.wanted.count if found is None else len(found)
-                    self.wanted[key] = SizedChoice(choice, self.numbers[key], count, found)
-                least += min(self.wanted[key].count for key in keys)
+                    counts.append(choice.wanted.count if found is None else len(found))
+                    self.wanted[key] = choice, counts[-1], found
+                least += min(counts)
             most = policy.DEVICES_PER_CLAIM_MAX
             if least > most:
                 raise StoppedError(
@@ -63,9 +77,7 @@ class Plain:
                     f"request {choice.wanted.name}: asks for all devices, but resource pool "
                     f"{pool.label} is currently {words}"
                 )
-            for device, one in enumerate(pool.devices):
-                if self.taken.may_have(key, choice, self.numbers[key], (at, device), one):
-                    found.append((at, device))
+            found += [(at, d) for d in range(len(pool.looks)) if self.matches(key, (at, d))]
         return found
 
     def place(self, number, index, which, got, start):
@@ -89,31 +101,47 @@ class Plain:
 
     def place_device(self, key, got, start):
         number, index, _ = key
-        wanted = self.wanted[key]
-        if wanted.everything == []:
+        _, count, everything = self.wanted[key]
+        if everything == []:
             return NOT
-        if got >= wanted.count:
+        if got >= count:
             return self.place(number, index + 1, None, 0, (0, 0))
-        if len(self.taken.picks[number]) + wanted.count - got > policy.DEVICES_PER_CLAIM_MAX:
+        if len(self.picks[number]) + count - got > policy.DEVICES_PER_CLAIM_MAX:
             return TOO_MANY
-        if wanted.everything is not None:
-            return self.with_device(key, wanted, got, wanted.everything[got])
+        if everything is not None:
+            return self.with_device(key, got, everything[got])
         for at in range(start[0], len(self.kind)):
             if self.kind[at].state is not PoolState.GOOD:
                 continue
             first = start[1] if at == start[0] else 0
-            for device in range(first, len(self.kind[at].devices)):
-                outcome = self.with_device(key, wanted, got, (at, device))
+            for device in range(first, len(self.kind[at].looks)):
+                outcome = self.with_device(key, got, (at, device))
                 if outcome != NOT:
                     return outcome
         return NOT
 
-    def with_device(self, key, wanted, got, place):
+    def with_device(self, key, got, place):
+        self.tried += 1
+        if self.tried > policy.DEVICE_LOOKS_MAX:
+            raise StoppedError("cut short")
         number, index, which = key
-        one = self.kind[place[0]].devices[place[1]]
-        if not self.taken.take(key, wanted, place, one):
+        if not self.may_take(key, place):
             return NOT
+        self.picks[number].append(Pick(*place, index, which))
         outcome = self.place(number, index, which, got + 1, (place[0], place[1] + 1))
         if outcome != DONE:
-            self.taken.give_back()
+            self.picks[number].pop()
         return outcome
+
+    def may_take(self, key, place):
+        taken = {(pick.pool, pick.device) for picks in self.picks for pick in picks}
+        if self.kind[place[0]].used[place[1]] or place in taken:
+            return False
+        choice, _, everything = self.wanted[key]
+        if everything is None and not self.matches(key, place):
+            return False
+        return all(
+            taint.effect not in ("NoSchedule", "NoExecute")
+            or tolerates(choice.wanted.tolerations, taint)
+            for taint in self.kind[place[0]].looks[place[1]].taints
+        )

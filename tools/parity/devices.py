@@ -7,7 +7,7 @@ leaves those nodes out.
 
 from __future__ import annotations
 
-from tools.parity.cases import ZONE, Choice, Object, draw_case
+from tools.parity.cases import Choice, Object, draw_case
 
 DRIVERS = ("gpu.example.com", "net.example.com")
 SELECTORS = (
@@ -17,7 +17,7 @@ SELECTORS = (
     'device.attributes["gpu.example.com"].model == "b"',
     'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("20Gi"))',
     'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) <= 0',
-    'cel.bind(gpu, device.attributes["gpu.example.com"], gpu.index < 2)',
+    'device.attributes["gpu.example.com"].index < 2',
     'device.attributes["gpu.example.com"].?index.orValue(7) != 1',
     'device.attributes["gpu.example.com"].version.isGreaterThan(semver("1.2.0"))',
     'device.attributes["gpu.example.com"].absent == 1',
@@ -27,7 +27,6 @@ SELECTORS = (
     'device.allowMultipleAllocations || device.driver.startsWith("net")',
     "true",
 )
-PREFIX = "deviceclass.resource.kubernetes.io/"
 _NAME = "metadata.name"
 
 
@@ -36,8 +35,7 @@ def draw_device_case(choice: Choice) -> Object:
     case = draw_case(choice)
     nodes = [one["metadata"]["name"] for one in case["nodes"]]
     slices = _slices(choice, nodes)
-    backing = choice.pick(("none", "any", "gpu", "picky"))
-    classes = [_class(choice, name, backing) for name in ("any", "gpu", "picky")]
+    classes = [_class(choice, name) for name in ("any", "gpu", "picky")]
     devices = [
         (s["spec"]["driver"], s["spec"]["pool"]["name"], d["name"])
         for s in slices
@@ -62,54 +60,19 @@ def draw_device_case(choice: Choice) -> Object:
     if choice.chance(10):
         rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
         pod["spec"]["containers"][0]["restartPolicyRules"] = [rule]
-    if choice.chance(30):
-        _ask_by_resource(choice, pod)
-    if choice.chance(4):
-        own.append(_left_over(choice, pod))
     case["objects"] = [*case["objects"], *slices, *classes, *claims, *own]
     return case
 
 
 def _make_roomy(choice: Choice, nodes: list[Object]) -> None:
-    """Let only devices and declared features tell nodes apart; some list the resource."""
+    """Let only devices and declared features tell nodes apart."""
     for one in nodes:
         one["spec"].pop("taints", None)
         one["spec"].pop("unschedulable", None)
-        plenty = {"cpu": "8", "memory": "16Gi", "pods": "110", "example.com/gpu": "8"}
-        one["status"]["allocatable"] |= plenty
-        if choice.chance(60):
-            del one["status"]["allocatable"]["example.com/gpu"]
+        one["status"]["allocatable"] |= {"cpu": "8", "memory": "16Gi", "pods": "110"}
         if choice.chance(20):
             features = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport")
             one["status"]["declaredFeatures"] = [choice.pick(features)]
-
-
-def _ask_by_resource(choice: Choice, pod: Object) -> None:
-    """Let containers ask for devices as for extended resources; sometimes for nothing else."""
-    resources = ("example.com/gpu", f"{PREFIX}any", f"{PREFIX}gpu", "example.com/absent")
-    spec = pod["spec"]
-    for one in (*spec.get("initContainers", ()), *spec["containers"]):
-        for name in resources:
-            if choice.chance(40 if name != resources[-1] else 3):
-                requests = one.setdefault("resources", {}).setdefault("requests", {})
-                requests[name] = choice.pick(("1", "1", "2"))
-    if choice.chance(60):
-        spec["resourceClaims"] = []
-        pod["status"]["resourceClaimStatuses"] = []
-
-
-def _left_over(choice: Choice, pod: Object) -> Object:
-    """Return a claim that was made for the pod's extended resources, and not used."""
-    found = _claim("left-over", _spec(choice))
-    meta = pod["metadata"]
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "controller": True}
-    owner["uid"] = f"{meta.get('namespace', 'default')}/{meta['name']}"
-    found["metadata"] |= {
-        "namespace": meta.get("namespace", "default"),
-        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-        "ownerReferences": [owner],
-    }
-    return found
 
 
 def _slices(choice: Choice, nodes: list[str]) -> list[Object]:
@@ -118,38 +81,19 @@ def _slices(choice: Choice, nodes: list[str]) -> list[Object]:
         for driver in DRIVERS:
             if choice.chance(70 if driver == DRIVERS[0] else 30):
                 found += _pool(choice, driver, node, {"nodeName": node})
-    if choice.chance(40):
-        term = {"key": ZONE, "operator": "In", "values": [choice.pick(("a", "b"))]}
-        selector = {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
-        found += _pool(choice, choice.pick(DRIVERS), "zonal", {"nodeSelector": selector})
-    if choice.chance(30):
-        found += _pool(choice, choice.pick(DRIVERS), "fabric", {"allNodes": True})
-    if choice.chance(20):
-        found += _pool(choice, DRIVERS[0], "mixed", {"perDeviceNodeSelection": True}, nodes)
     return found
 
 
-def _pool(
-    choice: Choice, driver: str, pool: str, where: Object, nodes: list[str] | None = None
-) -> list[Object]:
-    """Return the slices of a pool; sometimes one is missing, out of date, or of counters."""
+def _pool(choice: Choice, driver: str, pool: str, where: Object) -> list[Object]:
+    """Return the slices of a pool; sometimes one is missing or out of date."""
     generation = choice.number(1, 2)
-    counted = choice.chance(20)
-    if counted:  # kube-scheduler mixes up the counters of pools of one name (``named``)
-        pool = f"{pool}-{driver[:3]}"
     count = choice.number(1, 2)
     slices = []
     for number in range(count):
-        devices = [
-            _device(choice, driver, f"d{number}{i}", counted=counted, nodes=nodes)
-            for i in range(choice.number(1, 3))
-        ]
         slices.append(_slice(driver, pool, f"{pool}-{driver[:3]}-{number}", where))
-        slices[-1]["spec"]["devices"] = devices
-    if counted:
-        slices.append(_slice(driver, pool, f"{pool}-{driver[:3]}-counters", where))
-        counters = {"memory": {"value": choice.pick(("40Gi", "80Gi"))}}
-        slices[-1]["spec"]["sharedCounters"] = [{"name": "set", "counters": counters}]
+        slices[-1]["spec"]["devices"] = [
+            _device(choice, driver, f"d{number}{i}") for i in range(choice.number(1, 3))
+        ]
     for one in slices:
         one["spec"]["pool"] |= {"generation": generation, "resourceSliceCount": len(slices)}
     if choice.chance(8):
@@ -168,9 +112,7 @@ def _slice(driver: str, pool: str, name: str, where: Object) -> Object:
     }
 
 
-def _device(
-    choice: Choice, driver: str, name: str, *, counted: bool, nodes: list[str] | None
-) -> Object:
+def _device(choice: Choice, driver: str, name: str) -> Object:
     attributes: Object = {"index": {"int": choice.number(0, 3)}}
     if not choice.chance(10):
         attributes["model"] = {"string": choice.pick(("a", "b"))}
@@ -183,37 +125,15 @@ def _device(
     memory: Object = {"value": choice.pick(("10Gi", "40Gi", "80Gi"))}
     found: Object = {"name": name, "attributes": attributes, "capacity": {"memory": memory}}
     if choice.chance(15):
-        found["allowMultipleAllocations"] = True
-        policy = choice.pick(
-            (
-                None,
-                {"default": "5Gi"},
-                {"default": "10Gi", "validRange": {"min": "5Gi", "max": "40Gi", "step": "5Gi"}},
-                {"default": "10Gi", "validValues": ["10Gi", "20Gi"]},
-            )
-        )
-        if policy:
-            memory["requestPolicy"] = policy
-    if choice.chance(15):
         effect = choice.pick(("NoSchedule", "NoExecute", "None"))
         found["taints"] = [{"key": choice.pick(("bad", "slow")), "value": "x", "effect": effect}]
-    if counted:
-        counters = {"memory": {"value": choice.pick(("10Gi", "40Gi"))}}
-        found["consumesCounters"] = [{"counterSet": "set", "counters": counters}]
-    if nodes is not None:
-        found |= choice.pick(({"nodeName": choice.pick(nodes)}, {"allNodes": True}))
-    if choice.chance(3):
-        found["bindingConditions"] = ["Ready"]
-        found["bindingFailureConditions"] = ["Failed"]
     return found
 
 
-def _class(choice: Choice, name: str, backing: str) -> Object:
+def _class(choice: Choice, name: str) -> Object:
     count = {"any": 0, "gpu": 1, "picky": 2}[name]
     selectors = [choice.pick(SELECTORS) for _ in range(count)]
     spec: Object = {"selectors": [{"cel": {"expression": one}} for one in selectors]}
-    if name == backing:
-        spec["extendedResourceName"] = "example.com/gpu"
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -222,7 +142,7 @@ def _class(choice: Choice, name: str, backing: str) -> Object:
     }
 
 
-def _wanted(choice: Choice, *, in_list: bool) -> Object:
+def _wanted(choice: Choice) -> Object:
     found: Object = {"deviceClassName": choice.pick(("any", "any", "gpu", "picky"))}
     if choice.chance(3):
         found["deviceClassName"] = "absent"
@@ -235,10 +155,6 @@ def _wanted(choice: Choice, *, in_list: bool) -> Object:
     if choice.chance(20):
         tolerated = choice.pick(({"key": "bad", "operator": "Exists"}, {"operator": "Exists"}))
         found["tolerations"] = [tolerated]
-    if choice.chance(20):
-        found["capacity"] = {"requests": {"memory": choice.pick(("3Gi", "12Gi", "40Gi"))}}
-    if not in_list and choice.chance(8):
-        found["adminAccess"] = choice.chance(80)
     return found
 
 
@@ -247,22 +163,11 @@ def _spec(choice: Choice) -> Object:
     for index in range(choice.number(1, 2)):
         name = f"r{index}"
         if choice.chance(30):
-            subs = [
-                {"name": f"s{i}", **_wanted(choice, in_list=True)}
-                for i in range(choice.number(1, 3))
-            ]
+            subs = [{"name": f"s{i}", **_wanted(choice)} for i in range(choice.number(1, 3))]
             requests.append({"name": name, "firstAvailable": subs})
         else:
-            requests.append({"name": name, "exactly": _wanted(choice, in_list=False)})
-    constraints = []
-    if choice.chance(30):
-        attributes = ("gpu.example.com/model", "rack.example.com/rack", "gpu.example.com/index")
-        kind = choice.pick(("matchAttribute", "matchAttribute", "distinctAttribute"))
-        constraint: Object = {kind: choice.pick(attributes)}
-        if choice.chance(40):
-            constraint["requests"] = [choice.pick([one["name"] for one in requests])]
-        constraints.append(constraint)
-    return {"devices": {"requests": requests, "constraints": constraints}}
+            requests.append({"name": name, "exactly": _wanted(choice)})
+    return {"devices": {"requests": requests}}
 
 
 def _claim(name: str, spec: Object) -> Object:
@@ -279,11 +184,6 @@ def _given(
 ) -> Object:
     driver, pool, device = choice.pick(devices)
     result: Object = {"request": request, "driver": driver, "pool": pool, "device": device}
-    if choice.chance(10):
-        result["adminAccess"] = True
-    elif choice.chance(15):
-        result["shareID"] = f"00000000-0000-0000-0000-{choice.number(0, 10**9):012d}"
-        result["consumedCapacity"] = {"memory": choice.pick(("5Gi", "10Gi"))}
     allocation: Object = {"devices": {"results": [result]}}
     if not choice.chance(30):
         field = {"key": _NAME, "operator": "In", "values": [choice.pick(nodes)]}

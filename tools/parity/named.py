@@ -5,7 +5,6 @@ Documented in docs/maintainers/parity.md. A case of random drawing never contain
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 
@@ -78,21 +77,6 @@ def _devices(node: str, **attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - 
     }
 
 
-def _partitions(driver: str) -> list[dict[str, Any]]:
-    """Return a pool of one device, which needs all of the pool's one counter."""
-    found = []
-    for name, content in (
-        ("devices", {"devices": [{"name": "d0", "consumesCounters": [_MEMORY]}]}),
-        ("counters", {"sharedCounters": [_MEMORY_SET]}),
-    ):
-        one = _devices("n0")
-        one["metadata"]["name"] = f"{driver}-{name}"
-        pool = {"name": "n0", "generation": 1, "resourceSliceCount": 2}
-        one["spec"] = {"driver": driver, "nodeName": "n0", "pool": pool, **content}
-        found.append(one)
-    return found
-
-
 def _class(name: str = "gpu", **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
     return {**kind, "metadata": {"name": name}, "spec": spec}
@@ -109,13 +93,7 @@ _DEVICE_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {
     "allocationMode": "ExactCount",
     "count": 1,
 }
-_MEMORY: dict[str, Any] = {"counterSet": "set", "counters": {"memory": {"value": "40Gi"}}}
-_MEMORY_SET = {"name": "set", "counters": {"memory": {"value": "40Gi"}}}
-_TWO = copy.deepcopy(_DEVICE_CLAIM)
-_TWO["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
-_BY_CLASS = {"requests": {"deviceclass.resource.kubernetes.io/second": "1"}}
-_ASKS = {"containers": [{"name": "c", "resources": _BY_CLASS}]}
 _ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
 _CLAIM = {
@@ -196,42 +174,6 @@ NAMED = (
                 _devices("n0", speed={"int": 2}),
                 _devices("n1", model={"string": "a"}),
                 _DEVICE_CLAIM,
-            ],
-        },
-        their_feasible=(),
-        our_feasible=("n0",),
-    ),
-    Named(
-        # The cache forgets what a class is called when another one has its extendedResourceName.
-        "a device class backs the resource of its own name, whatever else it is called",
-        {
-            "nodes": [_node("n0")],
-            "pods": [],
-            "pod": _pod("pending", "test", **_ASKS),
-            "objects": [
-                _namespace("test", "test"),
-                _class("other", extendedResourceName="example.com/gpu"),
-                _class("second", extendedResourceName="example.com/gpu"),
-                _devices("n0", model={"string": "a"}),
-            ],
-        },
-        their_feasible=(),
-        our_feasible=("n0",),
-    ),
-    Named(
-        # The allocator keeps counters by the pool's name, and drivers often name pools alike,
-        # after the node: here the second driver's device finds the first one's counter used up.
-        "pools of one name and several drivers have counters of their own",
-        {
-            "nodes": [_node("n0")],
-            "pods": [],
-            "pod": _pod("pending", "test", **_USES),
-            "objects": [
-                _namespace("test", "test"),
-                _class(),
-                *_partitions("gpu.example.com"),
-                *_partitions("net.example.com"),
-                _TWO,
             ],
         },
         their_feasible=(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -68,7 +67,6 @@ def answer(case: Case, rules: Iterable[Rule] = FILTERS) -> Answer:
     cluster = Cluster([SCHEDULER], {SCHEDULER: KUBE_SCHEDULER})
     for change in changes_of(case):
         cluster.apply(change)
-    cluster.devices.pass_time(datetime.now(UTC).timestamp())  # as kube-scheduler, it looks at now
     pending = case["pod"]["metadata"]
     entry = next(
         e

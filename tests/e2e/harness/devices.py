@@ -24,20 +24,3 @@ def gpus(node: str, count: int, generation: int = 1) -> dict:
 def claims(world) -> list[dict]:
     path = f"{API}/namespaces/{world.namespace}/resourceclaims"
     return world.cluster.api("GET", path)["items"]
-
-
-def left_over(pod: dict) -> dict:
-    """A claim that was made for a pod's extended resources, and not used."""
-    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True}
-    request = {"name": "r", "exactly": {"deviceClassName": "gpus"}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {
-            "name": "left-over",
-            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-            "finalizers": ["resource.kubernetes.io/delete-protection"],
-            "ownerReferences": [owner | {key: pod["metadata"][key] for key in ("name", "uid")}],
-        },
-        "spec": {"devices": {"requests": [request]}},
-    }

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.e2e.harness.devices import API, DRIVER, RESOURCE, claims, gpus, left_over
+from tests.e2e.harness.devices import API, DRIVER, RESOURCE, claims, gpus
 from tests.e2e.harness.recording_proxy import Recording
 from tools.objects import gang_pods, pod, pod_group
 from tools.testing import wait_for
@@ -177,63 +177,20 @@ def test_a_device_stays_given_while_a_write_of_its_claim_is_held_up(apart, besid
         apart.delete_pods()
 
 
-def gang_by_resource(world, count: int) -> list[dict]:
-    """Pods that ask for devices as for an extended resource, and know nothing of claims."""
-    world.apply(pod_group("g", count))
-    pods = gang_pods("g", count)
-    for one in pods:
-        amounts = {RESOURCE: "1"}
-        one["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
-    return pods
-
-
-def backing_class(devices) -> None:
-    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
-    devices(
-        "deviceclasses",
-        "DeviceClass",
-        "gpus",
-        {"selectors": selectors, "extendedResourceName": RESOURCE},
-    )
-
-
-def test_extended_resources_that_a_class_backs_become_devices_in_claims_made_for_the_pods(
-    world, devices
-):
-    nodes = world.nodes(2)
-    backing_class(devices)
-    for node in nodes:
-        devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 2))
-    world.create_pods(gang_by_resource(world, 4))
-    world.wait_bound(4)
-    assert sorted(allocated(world)) == sorted(f"{node}/gpu-{i}" for node in nodes for i in (0, 1))
-    by_name = {one["metadata"]["name"]: one for one in claims(world)}
-    for one in world.pods():
-        told = one["status"]["extendedResourceClaimStatus"]
-        claim = by_name.pop(told["resourceClaimName"])
-        assert claim["metadata"]["ownerReferences"][0]["uid"] == one["metadata"]["uid"]
-        assert claim["status"]["reservedFor"][0]["uid"] == one["metadata"]["uid"]
-        [given] = claim["status"]["allocation"]["devices"]["results"]
-        [mapping] = told["requestMappings"]
-        assert given["pool"] == one["spec"]["nodeName"]
-        assert given["request"] == mapping["requestName"]
-        assert mapping["resourceName"] == RESOURCE
-    assert not by_name
-
-
-def test_a_claim_that_was_made_in_vain_is_deleted_and_the_gang_starts_when_there_is_room(
-    world, devices
-):
+def test_what_is_not_supported_waits_with_the_object_and_the_field(world, devices):
+    """A constraint of a claim, and a resource that a class backs and no node lists."""
     [node] = world.nodes(1)
-    backing_class(devices)
-    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 1))
-    pods = gang_by_resource(world, 2)
-    world.create_pods(pods)
-    world.wait_condition("cannot allocate all claims")
-    world.apply(left_over(world.pods()[0]))
-    wait_for(lambda: claims(world) == [], "what was left over is deleted")
+    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    backs = {"selectors": selectors, "extendedResourceName": RESOURCE}
+    devices("deviceclasses", "DeviceClass", "gpus", backs)
+    devices("resourceslices", "ResourceSlice", f"{node}-gpus", gpus(node, 2))
+    spec = one_gpu()["spec"]["spec"]
+    spec["devices"]["constraints"] = [{"matchAttribute": f"{DRIVER}/model"}]
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": spec}
+    world.apply(claim | {"metadata": {"name": "alike"}})
+    world.create_pod(claiming(world, "p", "alike"))
+    world.wait_condition("spec.devices.constraints[0].matchAttribute is not supported")
+    world.delete_pods()
+    world.create_pod(pod("q", requests={RESOURCE: "1"}))
+    world.wait_condition("backed by spec.extendedResourceName of DeviceClass gpus")
     world.stays_unbound()
-    more = world.nodes(1, prefix=f"{world.namespace}-more-")[0]
-    devices("resourceslices", "ResourceSlice", f"{more}-gpus", gpus(more, 1))
-    world.wait_bound(2)
-    assert len(set(allocated(world))) == 2

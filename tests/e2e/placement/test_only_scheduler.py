@@ -262,22 +262,6 @@ def test_a_job_gets_devices_from_a_template_of_claims(alone):
     assert sorted(alone.where("app=infer").values()) == ["a-1", "c-1"]
 
 
-def test_a_job_gets_devices_by_the_name_of_an_extended_resource(alone):
-    api = "/apis/resource.k8s.io/v1"
-    body = {"apiVersion": "resource.k8s.io/v1"}
-    named = {"extendedResourceName": "example.com/fast-gpu"}
-    named["selectors"] = [{"cel": {"expression": 'device.driver == "fast.example.com"'}}]
-    meta = {"metadata": {"name": "fast"}}
-    alone.cluster.api("POST", f"{api}/deviceclasses", {**body, **meta, "spec": named})
-    slices = {**gpus("b-0", 1), "driver": "fast.example.com"}
-    alone.cluster.api("POST", f"{api}/resourceslices", {**body, **meta, "spec": slices})
-    wanted = {"example.com/fast-gpu": "1"}
-    asks = {"container": {"resources": {"requests": wanted, "limits": wanted}}}
-    alone.apply(job("render", 1, pod=asks))
-    wait_for(lambda: runs(alone, 1, "app=render"), "it runs")
-    assert set(alone.where("app=render").values()) == {"b-0"}
-
-
 def test_a_pod_of_high_priority_takes_the_room_that_no_budget_protects(alone):
     cluster = alone.cluster
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"

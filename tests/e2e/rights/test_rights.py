@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from tests.e2e.harness import provisioner
-from tests.e2e.harness.devices import RESOURCE, claims, gpus, left_over
+from tests.e2e.harness.devices import gpus
 from tests.e2e.harness.gang_shapes import SHAPES
 from tests.e2e.harness.recording_proxy import Recording
 from tests.rights import ASKED, CHECKED_BESIDES, right_of, widened
@@ -86,7 +86,6 @@ def test_all_that_is_granted_is_asked_for_and_nothing_else(life, recorded):
     claims_are_bound_late(life)
     a_pod_preempts_another(life)
     a_device_is_given_and_waited_for(life, proxy)
-    a_claim_is_made_for_an_extended_resource_and_one_deleted(life)
     its_event_goes_on(life, proxy)
 
     assert not proxy.refused
@@ -159,30 +158,6 @@ def a_device_is_given_and_waited_for(life, proxy):
     finally:
         for plural, *_ in made:
             life.cluster.api("DELETE", f"{api}/{plural}/life")
-
-
-def a_claim_is_made_for_an_extended_resource_and_one_deleted(life):
-    """Of two devices one is taken; the second pod's claim is from an earlier attempt."""
-    api = "/apis/resource.k8s.io/v1"
-    node = life.cluster.api("GET", "/api/v1/nodes")["items"][0]["metadata"]["name"]
-    made = [
-        ("deviceclasses", "DeviceClass", {"extendedResourceName": RESOURCE}),
-        ("resourceslices", "ResourceSlice", gpus(node, 2)),
-    ]
-    for plural, kind, spec in made:
-        body = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "extended"}}
-        life.cluster.api("POST", f"{api}/{plural}", body | {"spec": spec})
-    try:
-        life.create_pod(pod("by-resource", scheduler=NAMESPACE, requests={RESOURCE: "1"}))
-        wait_for(lambda: "by-resource" in life.where(), "it has its device")
-        before = len(claims(life))
-        life.create_pod(pod("waits-for-one", scheduler=NAMESPACE, requests={RESOURCE: "1"}))
-        path = f"/api/v1/namespaces/{life.namespace}/pods/waits-for-one"
-        life.apply(left_over(life.cluster.api("GET", path)))
-        wait_for(lambda: len(claims(life)) == before, "what was left over is deleted")
-    finally:
-        for plural, *_ in made:
-            life.cluster.api("DELETE", f"{api}/{plural}/extended")
 
 
 def a_gang_of_each_kind_starts(life):

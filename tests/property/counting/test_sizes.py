@@ -24,13 +24,10 @@ from quorate.core.model.changes import (
     GangChanged,
     NodeChanged,
     NodeGone,
-    ObjectChanged,
-    ObjectGone,
     PodBound,
     PodChanged,
     PodGone,
 )
-from quorate.core.model.devices import DeviceClass
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import Profile
 from quorate.core.room.room import Room
@@ -109,7 +106,6 @@ class Coming:
         self.scheduler = Scheduler(self.policy)
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
-        self.backed: dict[str, DeviceClass] = {}
         self.now_s, self.made = 0.0, 0
 
     def spec(self) -> PodSpec:
@@ -127,7 +123,6 @@ class Coming:
             self.edit_pod: 1,
             self.lose_pod: 3,
             self.put_gang: 1,
-            self.turn_class: 0.3,
             self.decide: 2,
         }
         (move,) = self.chance.choices(list(moves), list(moves.values()))
@@ -191,19 +186,10 @@ class Coming:
             del self.pods[pod.uid]
             self.tell(PodGone(pod.uid))
 
-    def turn_class(self):
-        if self.backed:
-            self.backed.clear()
-            self.tell(ObjectGone("DeviceClass", "", "gpu"))
-        else:
-            self.backed["gpu"] = DeviceClass("gpu", extended=self.chance.choice(NAMES))
-            self.tell(ObjectChanged(self.backed["gpu"]))
-
     def decide(self):
         self.now_s += self.chance.choice([1.0, 400.0])
         plan, problems = self.scheduler.verified(self.scheduler.decide(self.now_s))
-        # Nothing has devices here, which verification says of names that a class backs.
-        assert self.backed or problems == []
+        assert problems == []
         for bind in (bind for gang in plan.gangs for bind in gang.binds):
             self.tell(PodBound(bind.uid, bind.node))
             self._change(self.pods[bind.uid], node=bind.node, phase="Running")
@@ -211,7 +197,6 @@ class Coming:
     def fresh(self) -> Scheduler:
         """A scheduler that was told only of what is there now."""
         found = Scheduler(self.policy)
-        found.observe(ObjectChanged(one) for one in self.backed.values())
         found.observe(NodeChanged(one) for one in self.nodes.values())
         found.observe(PodChanged(one) for one in self.pods.values())
         return found

@@ -6,14 +6,11 @@ import random
 
 import pytest
 
-from quorate.core.cluster.devices.pools import SharedTraits
+from quorate.core.cluster.devices.views import SharedTraits
 from quorate.core.model import policy
-from quorate.core.model.steps import costs
-from quorate.core.room.devices.cel.cost import pattern
 from quorate.core.room.devices.cel.expressions import Expressions
-from quorate.core.room.devices.cel.names import CelError, tokens_of
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.cel.text import rewrite
+from quorate.core.room.devices.cel.text import CelError, rewrite, tokens_of
 from tests.property.seeds import SEED, times
 from tests.unit.core.devices.traits import TRAITS, A, C
 
@@ -27,6 +24,8 @@ semver("1.2.3") semver( .compareTo( .isGreaterThan( .add( .asInteger() .sign() .
 optional.of( optional.none() duration("1s") timestamp("2020-01-01T00:00:00Z") int( uint( double(
 string( bytes( bool( dyn( type( math.greatest( min( sum( sets.contains( strings.quote( .charAt(0)
 .indexOf( base64.encode( [1] [0] [5] {{"a":1}} Foo{{a:1}} .getFullYear() // \\""".split()
+STEPS_MAX = 300
+"""An expression of the longest text takes about 4 ms."""
 LEAVES = ("1", '"a"', "true", "x", "y", "device", "[1, 2]", '["a", "b"]', '{"a": 1}', "1.5", "null")
 LEAVES += (f"{A}.kind", f"{A}.cores", f"{A}.v", f"{C}.memory", "device.driver", "device.attributes")
 LEAVES += ('quantity("1Gi")', 'semver("1.2.3")', "-1", "1u")
@@ -99,8 +98,8 @@ def test_any_text_is_answered_or_broken():
         answer = expressions.matches(text, traits)
         assert isinstance(answer, bool | Broken), (SEED, text)
         answers[Broken if isinstance(answer, Broken) else answer] += 1
-        cost = expressions._known[text].program.steps(TRAITS) * costs.CEL_COST_PER_STEP
-        assert cost <= policy.CEL_COST_MAX + 10 * costs.CEL_COST_PER_STEP, (SEED, text)
+        steps = expressions._known.get(text).program.steps(TRAITS)
+        assert steps <= STEPS_MAX, (SEED, text)
     assert min(answers.values()) > 0, (SEED, answers)
 
 
@@ -114,16 +113,3 @@ def test_any_signs_are_read_or_refused(alphabet):
         for read in (tokens_of, rewrite):
             with contextlib.suppress(CelError):
                 read(text)
-
-
-def test_any_pattern_is_weighed_or_refused():
-    atoms = ["a", ".", "\\w", "\\pL", "[^a]", "[]x]", "[", "]", "(", ")", "{", "}", "{3}", "{1,}"]
-    atoms += ["*", "+", "?", "|", "^", "(?i)", "(?x)", "\\", "\\p{", "{9999999999}", "é", "\\x{41}"]
-    for number in range(times(3_000)):
-        chance = random.Random(f"{SEED}/{number}")
-        text = "".join(chance.choices(atoms, k=chance.choice([1, 3, 10, 100])))
-        if "(?x)" in text:
-            with pytest.raises(CelError, match="flag x"):
-                pattern(f'r"{text}"')
-        else:
-            assert pattern(f'r"{text}"') > 0, (SEED, text)

@@ -16,7 +16,6 @@ from quorate.core.model import (
     Taint,
     Toleration,
 )
-from quorate.core.model.devices import ContainerDevices
 from quorate.core.model.storage import Disk
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.terms import apart, near, pods, spread
@@ -127,9 +126,7 @@ def random_spec(chance, taste):
     wanted = random_requests(chance, taste, is_drawn)
     more = random_rules(chance, is_drawn)
     if is_drawn("extended"):
-        wanted[BACKED] = count = chance.randint(1, 2)
-        requests = ((BACKED, count, 1),)
-        more["extended"] = (ContainerDevices("c", brief=False, requests=requests),)
+        wanted[BACKED] = chance.randint(1, 2)
     if is_drawn("disks"):
         disk = Disk(chance.choice(_PLUGINS), f"d{chance.randrange(3)}", chance.random() < 0.5)
         more["disks"] = (disk,)

@@ -15,7 +15,7 @@ from quorate.core.model.journal import Journal
 from quorate.core.queue.line import Line
 from quorate.core.queue.queue import Queue
 from quorate.core.queue.wakeups.blocked import Blocked
-from quorate.core.room.devices import allocations as outcomes
+from quorate.core.room.devices import outcomes
 from quorate.core.room.room import Room
 from quorate.core.turn import cycle, waking
 

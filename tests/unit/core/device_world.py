@@ -9,23 +9,18 @@ from quorate.core.model import (
     Node,
     Pod,
     PodSpec,
-    Requirement,
     ResourceClaim,
     ResourceSlice,
-    SelectorTerm,
 )
 from quorate.core.model.changes import NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import (
     Attribute,
     Capacity,
     ClaimSpec,
-    CounterUse,
     Device,
     DeviceChoice,
-    DeviceConstraint,
     DeviceRequest,
     DeviceTraits,
-    Nodes,
     PodClaim,
 )
 from quorate.core.room.devices.cel.programs import Broken
@@ -45,41 +40,24 @@ def attribute(name: str, value) -> Attribute:
     return Attribute(name, kind, value)
 
 
-def device(name, *, nodes=None, memory=None, driver=DRIVER, uses=None, attributes=None, **more):
-    """A device with attributes; ``uses`` are counters of the set "set"."""
-    capacity = (Capacity("memory", memory),) if isinstance(memory, str) else ()
-    if isinstance(memory, Capacity):
-        capacity = (memory,)
-    counters = (CounterUse("set", tuple(sorted(uses.items()))),) if uses else ()
+def device(name, *, memory=None, driver=DRIVER, attributes=None, **more):
+    """A device with attributes."""
+    capacity = (Capacity("memory", memory),) if memory else ()
     found = tuple(attribute(key, value) for key, value in sorted((attributes or {}).items()))
-    traits = DeviceTraits(driver, found, capacity, counters=counters, **more)
-    return Device(name, traits, nodes)
+    return Device(name, DeviceTraits(driver, found, capacity, **more))
 
 
-def on(node: str, *devices, name="", generation=1, slices=1, pool="", driver=DRIVER, counters=None):
-    """A slice of the node's own pool; ``counters`` are those of the set "set"."""
+def on(node: str, *devices, name="", generation=1, slices=1, pool="", driver=DRIVER):
+    """A slice of the node's own pool."""
     return ResourceSlice(
         name=name or f"{node}-slice",
         driver=driver,
         pool=pool or node,
         generation=generation,
         slices=slices,
-        nodes=Nodes(node),
+        node=node,
         devices=devices,
-        counters=(CounterUse("set", tuple(sorted(counters.items()))),) if counters else (),
     )
-
-
-def reached_by(nodes: Nodes, *devices, name="shared", driver=DRIVER):
-    """A slice of a pool that several nodes see."""
-    return ResourceSlice(
-        name=name, driver=driver, pool=name, generation=1, slices=1, nodes=nodes, devices=devices
-    )
-
-
-def zone(value: str) -> Nodes:
-    """Nodes of a zone."""
-    return Nodes(terms=(SelectorTerm((Requirement("zone", "In", (value,)),)),))
 
 
 def choice(*selectors, name="r", cls="gpu", count=1, **more) -> DeviceChoice:
@@ -94,10 +72,8 @@ def first_of(*choices: DeviceChoice, name="r") -> DeviceRequest:
     return DeviceRequest(name, choices, is_list=True)
 
 
-def spec(*requests: DeviceRequest, match=(), distinct=()) -> ClaimSpec:
-    constraints = [DeviceConstraint((), match=one) for one in match]
-    constraints += [DeviceConstraint((), distinct=one) for one in distinct]
-    return ClaimSpec(requests or (request(),), tuple(constraints))
+def spec(*requests: DeviceRequest) -> ClaimSpec:
+    return ClaimSpec(requests or (request(),))
 
 
 def claim(name: str, what: ClaimSpec | None = None, *, owner="", version="1", **more):
@@ -152,7 +128,7 @@ class Nodes2:
         _, [found] = room.device_room.for_one_pod(pod_class.device_needs, np.array([row]))
         if found is None or isinstance(found, Broken):
             return found
-        assert room.device_room.take(pod_class.id, pod_class.device_needs, [row], [node])
+        room.device_room.take(pod_class.id, pod_class.device_needs, [row], [node])
         given = room.device_room.pop_allocations(pod_class.id, row)
         return [[one.device.name for one in allocation.devices] for _, allocation in given]
 
@@ -161,6 +137,13 @@ class Nodes2:
         pod_class, room = self.ask(what)
         rows = [self.cluster.nodes.rows[name] for name in ("n0", "n1")]
         return pod_slots(pod_class, room)[rows].tolist()
+
+
+def seen(device_room, device_needs, row=0):
+    """Return the claims without devices, and the row's kind of node as they see it."""
+    outcomes = device_room.outcomes(device_needs)
+    kind = outcomes._reduce(int(device_room._codes[row]), None).kind
+    return device_needs.unallocated, kind
 
 
 def many(count: int, **more):

@@ -23,7 +23,6 @@ from quorate.core.model.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model.devices import ClaimSpec, ResourceClaim
 from quorate.core.model.plan import Bind, Plan
 from quorate.core.model.policy import Policy
 from quorate.core.model.reasons import Explanation
@@ -253,9 +252,6 @@ class World:
         found: list[Change] = []
         for give in bind.gives:
             claim = self.cluster.devices.claims.get((give.namespace, give.claim))
-            if claim is None:
-                of = give.namespace, give.claim, f"claim-{give.claim}", "1", ClaimSpec()
-                claim = ResourceClaim(*of, owner_uid=bind.uid, special=True)
             new = {"allocation": give.allocation, "reserved_for": (*claim.reserved_for, bind.uid)}
             version = str(int(claim.version) + 1)
             found.append(ClaimWritten(msgspec.structs.replace(claim, version=version, **new)))

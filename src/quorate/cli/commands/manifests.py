@@ -45,11 +45,10 @@ OPTIONAL_RIGHTS = {
     verbs: [delete]""",
     Withheld.DEVICES: """
   # A claim gets its devices before its pod is bound, and gives them back when the gang cannot start
-  # after all. One is made for a pod whose extended resources a device class backs, and deleted with
-  # its plan (none of this with quorate manifests --without devices).
+  # after all (not with quorate manifests --without devices).
   - apiGroups: [resource.k8s.io]
     resources: [resourceclaims]
-    verbs: [get, patch, create, delete]
+    verbs: [get, patch]
   - apiGroups: [resource.k8s.io]
     resources: [resourceclaims/status, resourceclaims/binding]
     verbs: [patch]""",

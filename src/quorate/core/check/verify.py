@@ -20,7 +20,6 @@ from quorate.core.model import (
     GangKey,
     HostPort,
     Node,
-    Pod,
 )
 from quorate.core.model.plan import Bind, GangBinds, Preemption
 
@@ -128,7 +127,6 @@ def _node_problems(name: str, uids: set[str], cluster: Cluster) -> list[str]:
         f"node {name} would hold {amount} of {resource}, and has {allocatable.get(resource, 0)}"
         for resource, amount in used.items()
         if amount > allocatable.get(resource, 0) and resource in asked
-        if allocatable.get(resource) or resource not in cluster.devices.backed
     ]
     problems += [
         f"node {name} would give out host port {port.port} twice"
@@ -168,17 +166,13 @@ def _checked(entry: PodEntry) -> set[str]:
 
 
 def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
-    """Check that each claim of the pods has devices that the node reaches and no other claim has.
-
-    Devices with admin access and shared devices may have several claims.
-    """
+    """Check that each claim of the pods has devices that its node reaches and it alone has."""
     problems = []
     for bind in binds:
         known = cluster.pods.get(bind.uid)
         if known is None:
             continue
         pod = known.pod
-        problems += _special_problems(bind, pod, cluster)
         for entry in pod.device_claims:
             if entry.claim == "":
                 continue
@@ -194,29 +188,9 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
             problems += [
                 f"device {one.device} would have several claims"
                 for one in allocation.devices
-                if not one.admin and cluster.devices.holders(one.device) > 1
+                if one.is_exclusive and cluster.devices.in_use[one.device] > 1
             ]
     return problems
-
-
-def _special_problems(bind: Bind, pod: Pod, cluster: Cluster) -> list[str]:
-    """Check the claim to be created for extended resources that the node does not list."""
-    made = next((give for give in bind.gives if give.special is not None), None)
-    node = _node(bind.node, cluster)
-    listed = dict(node.allocatable) if node is not None else {}
-    mappings = made.special.mappings if made is not None and made.special is not None else ()
-    missing = [
-        f"pod {pod.name} gets no devices for {resource} on node {bind.node}"
-        for resource, amount in pod.spec.requests
-        if amount and resource in cluster.devices.backed and not listed.get(resource)
-        if resource not in {one.resource for one in mappings}
-    ]
-    given = made.allocation.devices if made is not None and made.allocation is not None else ()
-    return missing + [
-        f"device {one.device} would have several claims"
-        for one in given
-        if not one.admin and cluster.devices.holders(one.device) > 1
-    ]
 
 
 def verify_preemption(preemption: Preemption, cluster: Cluster) -> list[str]:

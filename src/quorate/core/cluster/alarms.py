@@ -1,6 +1,6 @@
 """Alarms: one time (epoch seconds) for each key, at which something is due.
 
-Used by ``queue`` for gangs and by ``cluster.devices.devices`` for claims.
+Used by ``queue`` for gangs.
 """
 
 from __future__ import annotations

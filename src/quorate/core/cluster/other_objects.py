@@ -46,10 +46,7 @@ def _put(found: AnyObject, cluster: ClusterState) -> None:
             priority_class_changed(cluster, found.name, found)
         case PodDisruptionBudget():
             cluster.precedence.budgets.put(found)
-        case DeviceClass():
-            cluster.devices.put(found)
-            cluster.resources.set_backed(cluster.devices.backed)
-        case ResourceSlice() | ResourceClaim():
+        case DeviceClass() | ResourceSlice() | ResourceClaim():
             cluster.devices.put(found)
         case _:
             cluster.storage.put(found)
@@ -67,7 +64,6 @@ def _remove(kind: str, namespace: str, name: str, cluster: ClusterState) -> None
             cluster.precedence.budgets.remove(namespace, name)
         case "ResourceSlice" | "DeviceClass" | "ResourceClaim":
             cluster.devices.remove(kind, namespace, name)
-            cluster.resources.set_backed(cluster.devices.backed)
         case _:
             cluster.storage.remove(kind, namespace, name)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.devices.devices import Devices
-from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.cluster.labels.neighbours import Neighbours
 from quorate.core.cluster.nodes.codes import CodeColumn
@@ -24,7 +23,7 @@ class Snapshot:
     """The nodes during one decision; n rows, r resources. Rows that are not ``alive`` hold no node.
 
     ``free`` and ``allocatable`` are int64[n, r] in base units. ``free`` may be negative where other
-    schedulers overcommitted a node; it is DELEGATED where devices satisfy a resource instead.
+    schedulers overcommitted a node.
     ``scored`` is int64[n, 2]: cpu and memory in use as scores count them. ``unschedulable`` is
     bool[n]. All arrays are read-only views of the cluster's own, which do not change meanwhile.
     """
@@ -50,14 +49,9 @@ class Snapshot:
         devices: Devices,
         views: DeviceViews,
     ) -> Snapshot:
-        """Return a view of the nodes; ``free`` is copied only if devices satisfy a resource."""
+        """Return a view of the nodes."""
         rows, width = len(table), len(table.resources.names)
         free, scored = table.free[:rows, :width], table.scored[:rows]
-        delegated = sorted(table.resources.columns.keys() & devices.backed.keys())
-        if delegated:
-            free = free.copy(order="F")
-        for column in (table.resources.columns[name] for name in delegated):
-            free[table.allocatable[:rows, column] == 0, column] = DELEGATED
         return cls(
             table=table,
             neighbours=neighbours,

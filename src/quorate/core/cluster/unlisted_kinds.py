@@ -92,12 +92,9 @@ def _uses_volumes(entry: PodEntry, cluster: ClusterState) -> bool:
 
 
 def _uses_devices(entry: PodEntry, cluster: ClusterState) -> bool:
-    """Whether it names claims, or requests a resource that a device class backs."""
-    pod = entry.pod
-    if any(one.claim != "" for one in pod.device_claims) or pod.uid in cluster.devices.special:
-        return True
-    backed = cluster.devices.backed
-    return any(name in backed for one in pod.spec.extended for name, *_ in one.requests)
+    """Whether it names claims."""
+    del cluster
+    return any(one.claim != "" for one in entry.pod.device_claims)
 
 
 def _is_told_apart_by_namespace(entry: PodEntry, cluster: ClusterState) -> bool:

@@ -83,8 +83,7 @@ def claim_written(cluster: ClusterState, change: changes.ClaimWritten) -> None:
     """Take what we wrote into a claim, unless it is gone; it comes before its pod's outcome."""
     claim = change.claim
     known = cluster.devices.claims.get((claim.namespace, claim.name))
-    is_new = known is None and cluster.devices.assumed.may_have_made(claim)
-    if is_new or (known is not None and known.uid == claim.uid):
+    if known is not None and known.uid == claim.uid:
         cluster.devices.put_written(claim)
 
 

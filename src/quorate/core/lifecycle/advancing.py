@@ -114,7 +114,6 @@ class Advance:
         and so are the gangs that meet a defect; the others go on. Each call takes in a bounded part
         of the news: call it again while ``is_behind``.
         """
-        cluster.devices.pass_time(now_s)
         self._attempts.note_previous_leader(cluster.previous_journal, now_s)
         for key in self._preparations.open_keys():
             if _is_aside(key, cluster, now_s):
@@ -147,7 +146,6 @@ class Advance:
             queue.next_s(),
             self._attempts.wake_at_s(cluster.gangs),
             cluster.reservations.wake_at_s(),
-            cluster.devices.due_s(),
             now_s + bounds.EXPLAINED_AGAIN_S if queue.rounds.is_under_way else None,
         )
         return min((one for one in due_s if one is not None), default=None)

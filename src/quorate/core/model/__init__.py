@@ -14,7 +14,6 @@ import msgspec
 
 from quorate.core.model.devices import (
     Allocation,
-    ContainerDevices,
     DeviceClass,
     DeviceId,
     PodClaim,
@@ -129,8 +128,7 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     without a claim. ``node_features`` must be declared by the node.
     ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
     a pod that has no node yet, where it differs. ``containers`` counts init
-    containers too. ``extended`` are the extended resources of each container, if any has some that
-    a device class might back.
+    containers too.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -148,7 +146,6 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     scored: tuple[int, int] = (0, 0)
     scored_pending: tuple[int, int] | None = None
     containers: int = 1
-    extended: tuple[ContainerDevices, ...] = ()
 
 
 class Owner(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model import Allocation, GangKey
-from quorate.core.model.devices import RequestMapping
 from quorate.core.model.storage import ClaimKey
 
 
@@ -14,28 +13,16 @@ def attempt_id(identity: str, number: int) -> str:
     return f"{identity}-{number}"
 
 
-class SpecialClaim(msgspec.Struct, frozen=True):
-    """A claim to make for a pod's extended resources: its requests, and who gets what by them.
-
-    ``requests`` are ``(name, device class, count)``.
-    """
-
-    requests: tuple[tuple[str, str, int], ...]
-    mappings: tuple[RequestMapping, ...]
-
-
 class Give(msgspec.Struct, frozen=True, omit_defaults=True):
     """Have a claim hold these devices and reserve it for the pod, before its bind.
 
-    The claim may have them already, or none yet. A ``special`` claim does not exist yet, and has no
-    uid.
+    The claim may have them already, or none yet.
     """
 
     namespace: str
     claim: str
     uid: str
     allocation: Allocation
-    special: SpecialClaim | None = None
 
 
 class Prepare(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -139,7 +126,7 @@ class Undo(msgspec.Struct, frozen=True):
 class TakeBack(msgspec.Struct, frozen=True):
     """Take a claim's devices back: the pod that it is reserved for waits, and cannot use them.
 
-    It is done only while the claim is as it was in ``version``. A ``special`` claim is deleted.
+    It is done only while the claim is as it was in ``version``.
     """
 
     namespace: str
@@ -147,7 +134,6 @@ class TakeBack(msgspec.Struct, frozen=True):
     uid: str
     version: str
     pod_uid: str
-    special: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -169,10 +169,6 @@ DEVICE_CHOICES_PER_POD_MAX = 256
 """Requests of all claims of a pod together, each alternative counted."""
 DEVICE_SELECTORS_PER_POD_MAX = 256
 """CEL selectors of all requests of a pod's claims together, with those of their classes."""
-DEVICE_RESOURCES_PER_POD_MAX = 32
-"""Extended resources of one pod that device classes back."""
-DEVICE_CONTAINERS_PER_POD_MAX = 64
-"""Containers of one pod that ask for such resources."""
 DEVICES_PER_CLAIM_MAX = 32
 """The API's own limit (AllocationResultsMaxSize): a claim gets no more devices."""
 DEVICE_LOOKS_MAX = 200_000
@@ -185,49 +181,30 @@ DEVICE_SEARCHES_MAX = 8
 DEVICE_ASKS_MAX = 16_384
 """Most device needs that are kept. Each request, selector and configuration counts as one more, as
 it may have 10 KiB. The ones used longest ago go."""
-DEVICE_SPECS_SPARE_MAX = 1_000
-"""Specs that no claim has any more but are kept, counted in the same way."""
 DEVICE_OUTCOMES_ASKS_MAX = 4_096
 """Device needs whose outcomes are kept, counted in the same way."""
 DEVICE_OUTCOMES_MAX = 500_000
 """Outcomes that are kept, of all device needs together, by kind of node: about 50 MB."""
-DEVICE_KINDS_SPARE_MIN = 1_000
-"""Kinds of nodes without a node that are kept at least; at most as many as there are with one."""
-DEVICE_STALE_NODES_MAX = 10_000
-"""Nodes with other slices that are remembered one by one until somebody asks for devices."""
+DEVICE_KINDS_SPARE_MIN = 10_000
+"""Kinds of nodes that are kept at least; at most two more for each node. Then all are forgotten."""
+DEVICE_STALE_POOLS_MAX = 10_000
+"""Pools that changed and are remembered one by one until somebody asks for devices."""
 DEVICE_REFUSALS_MAX = 127
 """Reasons why nodes do not get devices that are told apart for one pod: each is an int8. The last
 stands for all further ones."""
-DEVICE_LATE_CLAIMS_PER_TURN_MAX = 1_000
-"""Claims whose devices are given up in one turn because they were not ready in time."""
-
-DEVICE_TEXT_BYTES_MAX = 64
-"""The API's own limit of an attribute's value (DeviceAttributeMaxValueLength); names and domains
-are as long at most."""
-DEVICE_ATTRIBUTES_MAX = 32
-"""The API's own limit of a device's attributes and capacities
-(ResourceSliceMaxAttributesAndCapacitiesPerDevice)."""
 
 # CEL selectors of devices.
 
-CEL_TEXT_MAX = 10 * 1024
-"""Characters of an expression: the API's own limit (CELSelectorExpressionMaxLength)."""
-CEL_TOKENS_MAX = 2_000
-"""Names, numbers, texts and signs of an expression: so many take about 30 ms to compile."""
+CEL_TEXT_MAX = 1_000
+"""Characters of an expression. Without macros, they bound what it costs: at most about 4 ms."""
 CEL_DEPTH_MAX = 50
 """Brackets within brackets of an expression."""
-CEL_COST_MAX = 500_000
-"""What one evaluation may cost at most, in tenths of a microsecond, estimated from its text."""
 CEL_NAMES_MAX = 1_000
 """Names of attributes of devices of which an expression remembers whether it looks at them."""
-CEL_LIST_MAX = 1_000
-"""Elements of a list that ``lists.range`` makes."""
-CEL_PROGRAMS_TEXT_MAX = 2**20
-"""Characters of all expressions whose programs are kept: at most 100 MB."""
-CEL_ANSWERS_MAX = 200_000
-"""Answers that are kept, of all expressions together: about 80 MB."""
-CEL_ANSWERS_PER_TRAITS_MAX = 8
-"""Answers that are kept with the traits of devices, beside these: those given last."""
+CEL_PROGRAMS_TEXT_MAX = 2**18
+"""Characters of all expressions whose programs are kept, and 100 more for each."""
+CEL_ANSWERS_MAX = 200
+"""Answers that are kept with a program."""
 
 COUNT_ENTRY_CELLS = 8
 """So many cells of an array are as large as one entry of a dictionary: counts by node are kept as

@@ -102,13 +102,6 @@ def gpus_in(requests: Iterable[tuple[str, int]]) -> int:
     return sum(amount for name, amount in requests if counts_gpus(name))
 
 
-def may_be_devices(name: str) -> bool:
-    """Whether a device class may back an extended resource of this name."""
-    if name.startswith(DEVICE_CLASS_PREFIX):
-        return True
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
-
-
 def format_amount(resource: str, amount: int) -> str:
     """Return ``amount`` (base units of ``resource``) as a person would write it, and exactly."""
     if resource == "cpu":

@@ -31,8 +31,7 @@ def members_of(gang: GangEntry, cluster: Cluster, placed: Container[str] = froze
         if not entries:
             continue
         base = cluster.classes.by_id[class_id]
-        may_ask = base.spec.extended and cluster.devices.backed
-        asks_nothing = cluster.devices.has_no_users and not may_ask
+        asks_nothing = not cluster.devices.users
         if neighbours.is_idle and not storage.users and asks_nothing and not tasks:
             members[base] = entries
             continue

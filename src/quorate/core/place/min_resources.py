@@ -85,8 +85,6 @@ def shortage(gang: GangEntry, room: Room, resources: Resources) -> dict[str, Sho
     short = {}
     for name, wanted in gang.spec.min_resources:
         column = resources.columns.get(name)
-        if column is None and name in resources.backed and room.snapshot.nodes_alive:
-            continue  # devices are given instead
         known = min(wanted, asked.get(name, 0))
         for nodes, least in _sums(classes, known, wanted):
             here = int(nodes.in_sum(room)[column]) if column is not None else 0

@@ -18,7 +18,6 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.devices.requests import ExtendedResources
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model import policy
@@ -38,7 +37,6 @@ _NEVER = "not eligible due to preemptionPolicy=Never."
 _WAITS = "not eligible due to a terminating pod on the nominated node."
 _NO_CLAIMS = "no new claims to deallocate"
 _STILL = "still not schedulable"
-_DELETED = "deletion of ResourceClaim completed"
 _TAKEN_BACK = "deallocation of ResourceClaim completed"
 _DEVICES = dynamic_resources.RULE.name
 _LOWEST_PRIORITY = -(2**31)
@@ -168,8 +166,7 @@ def preempt(
     if seen.unresolvable_by not in ("", _DEVICES):
         # DynamicResources' PostFilter fails on its own state.
         return VictimChoice(message="not found")
-    extended = pod_class.device_needs.extended if pod_class.device_needs is not None else None
-    prefix = f"{_of_claims(entry, seen, room, cluster, extended)}, preemption: "
+    prefix = f"{_of_claims(entry, seen, room, cluster)}, preemption: "
     if entry.pod.never_preempts:
         return VictimChoice(message=prefix + _NEVER, keeps_nomination=True)
     if _waits_for_victims(entry, promises, seen):
@@ -187,13 +184,7 @@ def preempt(
     return VictimChoice(chosen, tuple(found), message)
 
 
-def _of_claims(
-    entry: PodEntry,
-    seen: NodeVerdicts,
-    room: Room,
-    cluster: Cluster,
-    extended: ExtendedResources | None,
-) -> str:
+def _of_claims(entry: PodEntry, seen: NodeVerdicts, room: Room, cluster: Cluster) -> str:
     """Return the message of DynamicResources' PostFilter.
 
     It does not see claims that PreFilter rejects. Allocations that keep the pod from a node are
@@ -202,8 +193,6 @@ def _of_claims(
     uses = entry.pod.device_claims
     if seen.unresolvable_by or _DEVICES not in seen.rules:
         return _NO_CLAIMS
-    if extended is not None and extended.is_left_over:
-        return _DELETED
     place = seen.rules.index(_DEVICES)
     verdict = seen.verdicts[place]
     refused = room.snapshot.alive.copy()
@@ -215,8 +204,7 @@ def _of_claims(
         if claim is None or claim.allocation is None:
             continue
         reached = dynamic_resources.reaches(claim.allocation.nodes, room)
-        kept_away = refused if claim.binding_failed else refused & ~reached
-        if kept_away.any() and set(claim.reserved_for) <= {entry.pod.uid}:
+        if (refused & ~reached).any() and set(claim.reserved_for) <= {entry.pod.uid}:
             return _TAKEN_BACK
     return _STILL
 

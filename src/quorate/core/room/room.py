@@ -20,7 +20,7 @@ from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import HostPort, policy
 from quorate.core.model.steps import Steps
 from quorate.core.room.amounts import Amounts
-from quorate.core.room.devices.device_room import DeviceRoom, by_nodes
+from quorate.core.room.devices.device_room import DeviceRoom
 from quorate.core.room.port_room import PortRoom
 from quorate.core.room.rule_cache import RuleCache, Version
 from quorate.core.room.volume_room import VolumeRoom
@@ -148,9 +148,9 @@ class Room:
         """Place ``pods`` (int64[len(rows)]) more pods of the class; each row occurs once."""
         self._take_amounts(pod_class, rows, pods)
         if pod_class.device_needs is not None:
-            for ask, on in by_nodes(pod_class.device_needs, self.snapshot, np.repeat(rows, pods)):
-                names = [self.snapshot.node(row).name for row in on.tolist()]
-                self.device_room.take(pod_class.id, ask, on.tolist(), names)
+            on = np.repeat(rows, pods).tolist()
+            names = [self.snapshot.node(row).name for row in on]
+            self.device_room.take(pod_class.id, pod_class.device_needs, on, names)
         if pod_class.volume_needs is not None:
             self.volumes.take(pod_class, rows, pods)
         self.shift_counts(pod_class, rows, pods)

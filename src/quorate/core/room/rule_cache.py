@@ -18,7 +18,7 @@ from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.encoding import PodClasses
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.model import policy
-from quorate.core.room.devices.allocations import Outcomes
+from quorate.core.room.devices.outcomes import Outcomes
 
 _Value = TypeVar("_Value")
 Version = tuple[int, int]

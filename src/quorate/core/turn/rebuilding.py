@@ -166,7 +166,6 @@ def _carry_claims(old: Cluster, new: Cluster, preparing: Iterable[GangBinds]) ->
                 new.storage.assume(bind.uid, prepared)
     for key, uid, allocation in old.devices.assumed.all():
         new.devices.assume(key, allocation, uid)
-    new.devices.assumed.gone.update(old.devices.assumed.gone)
     for key in old.devices.taken_back & new.devices.claims.keys():
         if new.devices.claims[key].version == old.devices.claims[key].version:
             new.devices.taken_back.add(key)

@@ -56,7 +56,6 @@ class Waking:
         self._rows_seen = 0
         self._columns_seen = 0
         """The version of the resource columns at the last turn."""
-        self._delegated: set[str] = set()
         self._now_s = 0.0
         self.has_news = False
         """Whether a change since the last turn may let pods fit."""
@@ -184,9 +183,6 @@ class Waking:
         self._rows_seen = cluster.nodes.log.position
         nodes = cluster.nodes.take_news()
         news: list[Interest] = []
-        delegated = cluster.resources.columns.keys() & cluster.devices.backed.keys()
-        if delegated != self._delegated:
-            self._delegated, rows = delegated, None
         if self._columns_seen != cluster.resources.version:
             self._columns_seen, rows = cluster.resources.version, None
             self._forget_columns()

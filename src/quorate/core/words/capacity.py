@@ -194,13 +194,10 @@ def lack_of(
     room: Room,
     holdings: Holdings,
 ) -> Lack | None:
-    """Return what the gang lacks most; None: no amounts are in the way, or devices are given.
+    """Return what the gang lacks most; None: no amounts are in the way.
 
     ``usable`` is bool[n] by class: nodes that it may use by their attributes, cordoned ones too.
     """
-    backed = room.snapshot.table.resources.backed
-    if any(name in backed for pod_class in members for name, _ in pod_class.asked):
-        return None  # nodes do not say how many devices there are
     own = _own(gang, room)
     empty = room.snapshot.allocatable - own
     whole = _too_few(members, demand, usable, empty)

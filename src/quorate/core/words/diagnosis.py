@@ -375,12 +375,7 @@ def single_sentence(gang: GangEntry, cluster: Cluster, room: Room) -> str:
 
 def _larger_than_any(pod_class: PodClass, matching: Mask, room: Room) -> str:
     """Say which request exceeds the allocatable amount of every ``matching`` node."""
-    backed = (
-        pod_class.device_needs.extended.backed
-        if pod_class.device_needs and pod_class.device_needs.extended
-        else ()
-    )
-    asked = [(name, amount) for name, amount in pod_class.asked if name not in backed]
+    asked = pod_class.asked
     sizes = [room.snapshot.sizes(name)[matching] for name, _ in asked]
     enough = [size >= amount for size, (_, amount) in zip(sizes, asked, strict=True)]
     if np.all(enough, axis=0).any():

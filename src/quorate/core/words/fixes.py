@@ -12,6 +12,7 @@ from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_needs import problems_of
 from quorate.core.model import Pod, PodClaim, PodSpec, ResourceClaim
 from quorate.core.model.storage import ClaimKey
+from quorate.core.rules.devices.dynamic_resources import CANNOT_ALLOCATE
 from quorate.core.rules.faults import impossible_terms
 from quorate.core.rules.table import FILTERS
 
@@ -26,8 +27,10 @@ def hint(pod: Pod, cluster: Cluster) -> str:
     for index, entry in enumerate(pod.device_claims):
         if entry.claim != "" and (words := _of_entry(pod, index, entry, cluster)):
             return words
-    device_needs = cluster.device_needs.of(pod) if pod.device_claims or pod.spec.extended else None
-    return device_needs.problem if device_needs is not None else ""  # more claims than are read
+    device_needs = cluster.device_needs.of(pod)
+    if device_needs is not None and device_needs.problem:
+        return device_needs.problem  # more claims than are read
+    return _backed(pod, cluster)
 
 
 def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
@@ -38,7 +41,7 @@ def doubtful(pod: Pod, cluster: Cluster, messages: Collection[str]) -> str:
     doubts = (rule.doubt(pod, cluster, messages) for rule in reversed(FILTERS) if rule.doubt)
     found = next((one for one in doubts if one), "")
     if not found and pod.device_claims:
-        found = _left_out("ResourceSlice", cluster)
+        found = _left_out("ResourceSlice", cluster) or _not_given(cluster, messages)
     return found or _left_out("Node", cluster)
 
 
@@ -54,6 +57,26 @@ def _left_out(kind: str, cluster: Cluster) -> str:
     if not names:
         return ""
     return f"{kind} {names[0]} cannot be read: {cluster.unreadable[kind, '', names[0]]}"
+
+
+def _not_given(cluster: Cluster, messages: Collection[str]) -> str:
+    """Return the first slice with devices that are given to nobody; "" if none is in the way."""
+    left_out = cluster.devices.left_out
+    if not left_out or CANNOT_ALLOCATE.message not in messages:
+        return ""
+    name = min(left_out)
+    return f"devices of ResourceSlice {name} are left out: {left_out[name]}"
+
+
+def _backed(pod: Pod, cluster: Cluster) -> str:
+    """Return an extended resource that no node lists and a device class backs; "" if none."""
+    for name, amount in pod.spec.requests:
+        found = cluster.devices.backing(name) if amount and "/" in name else None
+        if found is not None and name not in cluster.resources.columns:
+            field = "spec.extendedResourceName" if found.extended == name else "metadata.name"
+            words = f"{name} is asked for in resources of pod {pod.name} and backed by {field}"
+            return f"{words} of DeviceClass {found.name}: devices are given to ResourceClaims alone"
+    return ""
 
 
 def _impossible_volume(pod: Pod, cluster: Cluster) -> str:
@@ -102,9 +125,9 @@ def _of_entry(pod: Pod, index: int, entry: PodClaim, cluster: Cluster) -> str:
     if entry.own and claim.owner_uid != pod.uid:
         return f"metadata.ownerReferences of {name} do not name pod {pod.name}"
     if claim.allocation is not None:
-        return ""
+        return f"{name}: {claim.unusable}" if claim.unusable else ""
     if claim.spec.defect:
-        return f"spec.devices of {name}: {claim.spec.defect}"
+        return f"{name}: {claim.spec.defect}"
     return _missing_class(name, claim, cluster)
 
 

@@ -88,8 +88,7 @@ def nearest_miss(pod_class: PodClass, room: Room, usable: Mask) -> str:
     It is one of the ``usable`` nodes (bool[n]). Nodes that have nothing of a resource are none,
     while others have some; nor are nodes with room for a member that cannot hold another.
     """
-    backed = room.snapshot.table.resources.backed
-    sizes = [room.snapshot.sizes(name) for name, _ in pod_class.asked if name not in backed]
+    sizes = [room.snapshot.sizes(name) for name, _ in pod_class.asked]
     has_some = usable & np.all([size > 0 for size in sizes], axis=0)
     candidates = has_some if has_some.any() else usable
     slots, most = _slots_now_and_empty(pod_class, room)

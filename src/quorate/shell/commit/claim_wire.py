@@ -8,16 +8,16 @@ from __future__ import annotations
 import msgspec
 
 from quorate.core.model.devices import Allocation, GivenDevice
-from quorate.shell.commit.extended_resource_claims import FINALIZER
-from quorate.shell.kube.objects import Condition, Metadata
+from quorate.shell.kube.objects import Metadata
+from quorate.shell.kube.paths import resource_path
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 class _Result(msgspec.Struct):
     driver: str = ""
     pool: str = ""
     device: str = ""
-    conditions: list[Condition] | None = None
-    """Only of a device's status."""
 
 
 class _Devices(msgspec.Struct):
@@ -30,7 +30,6 @@ class _Allocation(msgspec.Struct):
 
 class _ClaimStatus(msgspec.Struct):
     allocation: _Allocation | None = None
-    devices: list[_Result] | None = None
 
 
 class _Metadata(Metadata):
@@ -45,6 +44,11 @@ class Claim(msgspec.Struct):
 
 
 CLAIM = msgspec.json.Decoder(Claim)
+
+
+def claim_path(namespace: str, name: str, sub: str = "") -> str:
+    """Return the path of a claim, or of a part of it."""
+    return resource_path("resource.k8s.io", "v1", "resourceclaims", namespace, name, sub or None)
 
 
 def without_finalizer(claim: Claim) -> dict[str, object]:
@@ -97,28 +101,12 @@ def _result(one: GivenDevice) -> dict[str, object]:
         "pool": pool,
         "device": device,
     }
-    optional = {
-        "adminAccess": one.admin,
-        "shareID": one.share_id,
-        "consumedCapacity": dict(one.consumed),
-        "bindingConditions": list(one.binding_conditions),
-        "bindingFailureConditions": list(one.binding_failures),
-        "tolerations": msgspec.Raw(one.tolerations_text.encode()) if one.tolerations_text else None,
-    }
-    return found | {key: value for key, value in optional.items() if value}
+    if one.tolerations_text:
+        found["tolerations"] = msgspec.Raw(one.tolerations_text.encode())
+    return found
 
 
 def is_same(found: _Allocation, given: Allocation) -> bool:
     """Whether a claim has these devices, in this order."""
     devices = [(one.driver, one.pool, one.device) for one in found.devices.results or ()]
     return devices == [tuple(one.device) for one in given.devices]
-
-
-def true_conditions(claim: Claim) -> dict[tuple[str, ...], set[str]]:
-    """Return the conditions that are true, by device."""
-    return {
-        (one.driver, one.pool, one.device): {
-            condition.type for condition in one.conditions or () if condition.status == "True"
-        }
-        for one in claim.status.devices or ()
-    }

@@ -23,7 +23,6 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 
 import msgspec
 import structlog
@@ -33,18 +32,11 @@ from quorate.core.model.plan import Bind, GangBinds, Give, TakeBack
 from quorate.core.model.policy import LATE_S
 from quorate.shell.commit.claim_wire import (
     CLAIM,
-    allocation_body,
-    is_same,
-    true_conditions,
-    without_finalizer,
-)
-from quorate.shell.commit.extended_resource_claims import (
     FINALIZER,
-    ClaimError,
+    allocation_body,
     claim_path,
-    create_claim,
-    delete_claim,
-    name_in_pod,
+    is_same,
+    without_finalizer,
 )
 from quorate.shell.kube.errors import ApiError, Forbidden, NotFound, ServerError, Unreachable
 from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
@@ -54,16 +46,18 @@ from quorate.shell.process.contained import words_of
 log = structlog.get_logger(__name__)
 
 NOT_GRANTED = (
-    "quorate may not {} ResourceClaims, so that it can give no devices: grant it with"
+    "quorate may not patch ResourceClaims, so that it can give no devices: grant it with"
     " quorate manifests, without the option --without devices"
 )
-BINDING_TIMEOUT_S = 600.0
-"""How long a device may take until its binding conditions are true: kube-scheduler's default."""
 _GIVE = Rule(Priority.CLAIM, again_after_conflict=True)
 _WITHDRAW = Rule(Priority.CLAIM, again_after_conflict=True, again_after_refusal=True)
-_READ = Rule(Priority.CLAIM)
 _TAKE_BACK = Rule(Priority.CLAIM, tries_max=1)
-_POLL_S = 5.0
+
+
+class ClaimError(Exception):
+    """A claim that cannot be written; the text says why."""
+
+
 _KNOWN = (ClaimError, ApiError, msgspec.DecodeError)
 """What may be wrong with a claim; all else is a defect of ours."""
 
@@ -158,7 +152,6 @@ class DeviceClaims:
         async def write(give: Give, binds: list[Bind]) -> None:
             try:
                 await self._write(give, binds, gang.deadline_s)
-                await self._until_ready(give)
             except Exception as error:
                 about = f"claim {give.namespace}/{give.claim}"
                 is_ours = not isinstance(error, _KNOWN)
@@ -185,10 +178,9 @@ class DeviceClaims:
     async def _told(self, problems: dict[str, str], refused: list[Give]) -> dict[str, str]:
         """Return the problems, or for each of them the right that is missing, where it is that."""
         for give in refused[:1]:
-            verb = "create" if give.special is not None else "patch"
-            right = {"verb": verb, "group": "resource.k8s.io", "resource": "resourceclaims"}
+            right = {"verb": "patch", "group": "resource.k8s.io", "resource": "resourceclaims"}
             if await self._writer.lacks_right(**right, namespace=give.namespace):
-                return dict.fromkeys(problems, NOT_GRANTED.format(verb))
+                return dict.fromkeys(problems, NOT_GRANTED)
         return problems
 
     async def _write(self, give: Give, binds: list[Bind], deadline_s: float) -> None:
@@ -214,9 +206,6 @@ class DeviceClaims:
             raise outcome.error
 
     async def _write_once(self, give: Give, binds: list[Bind]) -> bytes:
-        if give.special is not None:
-            uid = await create_claim(self._writer, give, give.special, binds[0])
-            give = msgspec.structs.replace(give, uid=uid)
         reserved = [{"resource": "pods", "name": bind.name, "uid": bind.uid} for bind in binds]
         status: dict[str, object] = {"reservedFor": reserved}
         # The answer to this is the claim as it is now.
@@ -240,8 +229,6 @@ class DeviceClaims:
         path = claim_path(give.namespace, give.claim, "status")
         written = await self._patch(path, body)
         self._on_written(written)
-        if give.special is not None:
-            await name_in_pod(self._writer, give, give.special, binds[0])
         return written
 
     async def _withdraw(self, give: Give, until_s: float) -> None:
@@ -251,7 +238,7 @@ class DeviceClaims:
         async def send() -> bytes:
             raw = await self._writer.get(path)
             claim = CLAIM.decode(raw)
-            if give.uid and give.uid != claim.metadata.uid:
+            if give.uid != claim.metadata.uid:
                 return raw  # ours is gone
             if claim.status.allocation is not None:
                 self._on_written(raw)
@@ -271,34 +258,6 @@ class DeviceClaims:
         except NotFound as error:
             raise ClaimError("it does not exist any more") from error
 
-    async def _until_ready(self, give: Give) -> None:
-        """Wait for the binding conditions of the devices.
-
-        Raises ``ClaimError``: one failed, or late.
-        """
-        waiting = [one for one in give.allocation.devices if one.binding_conditions]
-        until_s = self._clock.now_s() + BINDING_TIMEOUT_S
-        while waiting and self._writer.may_write():
-            path = claim_path(give.namespace, give.claim)
-            read = partial(self._writer.get, path)
-            outcome = await self._writer.write(read, _READ, deadline_s=until_s)
-            if outcome.end is not End.DONE:
-                raise outcome.error or ClaimError(outcome.problem)
-            true = true_conditions(CLAIM.decode(outcome.body))
-            for one in waiting:
-                failed = true.get(tuple(one.device), set()) & set(one.binding_failures)
-                if failed:
-                    raise ClaimError(f"{min(failed)} of device {one.device}")
-            waiting = [
-                one
-                for one in waiting
-                if not set(one.binding_conditions) <= true.get(tuple(one.device), set())
-            ]
-            if waiting and self._clock.now_s() >= until_s:
-                raise ClaimError(f"device {waiting[0].device} is not ready in time")
-            if waiting:
-                await asyncio.sleep(_POLL_S)
-
     async def _release(self, claim: TakeBack) -> None:
         body = {
             "metadata": {"uid": claim.uid, "resourceVersion": claim.version},
@@ -307,8 +266,6 @@ class DeviceClaims:
         path = claim_path(claim.namespace, claim.claim, "status")
 
         async def send() -> bytes:
-            if claim.special:
-                return await delete_claim(self._writer, claim)
             return await self._writer.patch(path, body, "merge")
 
         outcome = await self._writer.write(send, _TAKE_BACK)

@@ -25,47 +25,10 @@ class WireAttribute(Struct, gc=False):
     version: Text | None = None
 
 
-class ValidRange(Struct, gc=False):
-    """``requestPolicy.validRange``."""
-
-    min: Quantity | None = None
-    max: Quantity | None = None
-    step: Quantity | None = None
-
-
-class RequestPolicy(Struct, gc=False, rename="camel"):
-    """``capacity[].requestPolicy``."""
-
-    default: Quantity | None = None
-    valid_values: list[Quantity] | None = None
-    valid_range: ValidRange | None = None
-
-
-class WireCapacity(Struct, gc=False, rename="camel"):
+class WireCapacity(Struct, gc=False):
     """A capacity."""
 
     value: Quantity
-    request_policy: RequestPolicy | None = None
-
-
-class Counter(Struct, gc=False):
-    """A counter."""
-
-    value: Quantity
-
-
-class CounterSet(Struct, gc=False):
-    """``spec.sharedCounters[]``."""
-
-    name: str
-    counters: dict[str, Counter] | None = None
-
-
-class Consumption(Struct, gc=False, rename="camel"):
-    """``devices[].consumesCounters[]``."""
-
-    counter_set: str
-    counters: dict[str, Counter] | None = None
 
 
 class WireTaint(Struct, gc=False):
@@ -82,14 +45,9 @@ class WireDevice(Struct, gc=False, rename="camel"):
     name: str
     attributes: dict[str, WireAttribute] | None = None
     capacity: dict[str, WireCapacity] | None = None
-    consumes_counters: list[Consumption] | None = None
-    node_name: str | None = None
-    node_selector: NodeSelector | None = None
-    all_nodes: bool | None = None
+    consumes_counters: list[Raw] | None = None
     taints: list[WireTaint] | None = None
-    binds_to_node: bool | None = None
     binding_conditions: list[str] | None = None
-    binding_failure_conditions: list[str] | None = None
     allow_multiple_allocations: bool | None = None
 
 
@@ -107,11 +65,7 @@ class SliceSpec(Struct, gc=False, rename="camel"):
     driver: str
     pool: Pool
     node_name: str | None = None
-    node_selector: NodeSelector | None = None
-    all_nodes: bool | None = None
     devices: list[WireDevice] | None = None
-    per_device_node_selection: bool | None = None
-    shared_counters: list[CounterSet] | None = None
 
 
 class WireSlice(Struct, gc=False):
@@ -214,9 +168,7 @@ class Result(Struct, gc=False, rename="camel"):
     device: str
     admin_access: bool | None = None
     share_id: str | None = field(default=None, name="shareID")
-    consumed_capacity: dict[str, Quantity] | None = None
     binding_conditions: list[str] | None = None
-    binding_failure_conditions: list[str] | None = None
     tolerations: Raw = EMPTY
 
 
@@ -232,7 +184,6 @@ class WireAllocation(Struct, gc=False, rename="camel"):
 
     devices: AllocatedDevices | None = None
     node_selector: NodeSelector | None = None
-    allocation_timestamp: str | None = None
 
 
 class Consumer(Struct, gc=False):
@@ -241,28 +192,11 @@ class Consumer(Struct, gc=False):
     uid: str = ""
 
 
-class Condition(Struct, gc=False):
-    """A condition of a device."""
-
-    type: str = ""
-    status: str = ""
-
-
-class DeviceStatus(Struct, gc=False):
-    """``status.devices[]``."""
-
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    conditions: list[Condition] | None = None
-
-
 class ClaimStatus(Struct, gc=False, rename="camel"):
     """``status`` of a ResourceClaim."""
 
     allocation: WireAllocation | None = None
     reserved_for: list[Consumer] | None = None
-    devices: list[DeviceStatus] | None = None
 
 
 class WireClaim(Struct, gc=False):

@@ -17,21 +17,18 @@ from quorate.core.model.devices import (
     Attribute,
     Capacity,
     ClaimSpec,
-    CounterUse,
     Device,
     DeviceChoice,
     DeviceConfig,
-    DeviceConstraint,
     DeviceId,
     DeviceRequest,
     DeviceTraits,
     GivenConfig,
     GivenDevice,
-    Nodes,
 )
 from quorate.core.model.quantity import QuantityError, exact
 from quorate.dialects.base import Malformed
-from quorate.dialects.common.fields import UNREADABLE, parse_time
+from quorate.dialects.common.fields import UNREADABLE
 from quorate.shell.kube.objects import NamedMetadata, NamedObject
 from quorate.shell.watch import device_wire as wire
 from quorate.shell.watch.pod.neighbours import requirements
@@ -42,9 +39,6 @@ _SLICE = msgspec.json.Decoder(wire.WireSlice)
 _CLASS = msgspec.json.Decoder(wire.WireClass)
 _CLAIM = msgspec.json.Decoder(wire.WireClaim)
 _NAMED = msgspec.json.Decoder(NamedObject)
-BINDING_TIMEOUT_S = 600.0
-"""How long a device may take until its binding conditions are true: kube-scheduler's default."""
-EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 T = TypeVar("T")
 
 
@@ -59,17 +53,9 @@ def decode_slice(raw: bytes) -> ResourceSlice:
             pool=spec.pool.name,
             generation=spec.pool.generation,
             slices=spec.pool.resource_slice_count,
-            nodes=_nodes(spec),
+            node=spec.node_name or "",
             devices=tuple(
-                Device(
-                    one.name,
-                    _traits(one, spec.driver),
-                    (_nodes(one) or Nodes()) if spec.per_device_node_selection else None,
-                )
-                for one in spec.devices or ()
-            ),
-            counters=tuple(
-                CounterUse(one.name, _counters(one.counters)) for one in spec.shared_counters or ()
+                Device(one.name, _traits(one, spec.driver)) for one in spec.devices or ()
             ),
         )
     except QuantityError as error:
@@ -89,39 +75,29 @@ def decode_class(raw: bytes) -> DeviceClass:
         selectors=selectors,
         config=tuple(DeviceConfig((), _opaque(one)) for one in spec.config or ()),
         extended=spec.extended_resource_name or "",
-        created_s=parse_time(found.metadata.creation_timestamp or "") or 0.0,
     )
 
 
 def decode_claim(raw: bytes) -> ResourceClaim:
-    """Return a claim; what its spec has that is not known here is its ``defect``.
+    """Return a claim; what its spec has that is not supported here is its ``defect``.
 
     Raises ``Malformed``.
     """
     found = _decode(_CLAIM, raw)
     meta, status = found.metadata, found.status or wire.ClaimStatus()
-    name = f"{meta.namespace}/{meta.name}"
-    try:
-        spec = _claim_spec(found.spec.devices, name)
-        allocation = _allocation(status.allocation) if status.allocation else None
-    except (SpecError, QuantityError) as error:
-        spec, allocation = ClaimSpec(defect=f"claim {name}: {error}"), None
-    failed, pending = _binding(status, allocation)
+    allocation = _allocation(status.allocation) if status.allocation else None
     owners = [one.uid for one in meta.owner_references or () if one.controller]
     return ResourceClaim(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         version=meta.resource_version,
-        spec=spec,
+        spec=_claim_spec(found.spec.devices or wire.ClaimDevices()),
         owner_uid=owners[0] if owners else "",
         terminating=meta.deletion_timestamp is not None,
         allocation=allocation,
         reserved_for=tuple(one.uid for one in status.reserved_for or ()),
-        binding_failed=failed,
-        binding_pending=pending,
-        binding_due_s=_due_s(status.allocation) if pending else None,
-        special=(meta.annotations or {}).get(EXTENDED_CLAIM) == "true",
+        unusable=_unusable(status.allocation) if status.allocation else "",
     )
 
 
@@ -145,16 +121,6 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: bytes) -> T:
         raise Malformed(text, namespace=who.namespace, name=who.name) from error
 
 
-def _nodes(found: wire.SliceSpec | wire.WireDevice) -> Nodes | None:
-    if not (found.node_name or found.all_nodes or found.node_selector is not None):
-        return None
-    return Nodes(
-        name=found.node_name or "",
-        everywhere=bool(found.all_nodes),
-        terms=_terms(found.node_selector) if found.node_selector else None,
-    )
-
-
 def _terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
     return tuple(
         SelectorTerm(requirements(one.match_expressions), requirements(one.match_fields))
@@ -163,21 +129,25 @@ def _terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
 
 
 def _traits(device: wire.WireDevice, driver: str) -> DeviceTraits:
-    conditions = device.binding_conditions
     return DeviceTraits(
         driver=driver,
         attributes=tuple(_attribute(*item) for item in sorted((device.attributes or {}).items())),
-        capacity=tuple(_capacity(*item) for item in sorted((device.capacity or {}).items())),
-        taints=tuple(Taint(one.key, one.effect, one.value or "") for one in device.taints or ()),
-        counters=tuple(
-            CounterUse(one.counter_set, _counters(one.counters))
-            for one in device.consumes_counters or ()
+        capacity=tuple(
+            Capacity(name, _quantity(one.value))
+            for name, one in sorted((device.capacity or {}).items())
         ),
-        shareable=bool(device.allow_multiple_allocations),
-        binding_conditions=None if conditions is None else tuple(conditions),
-        binding_failures=tuple(device.binding_failure_conditions or ()),
-        binds_to_node=bool(device.binds_to_node),
+        taints=tuple(Taint(one.key, one.effect, one.value or "") for one in device.taints or ()),
+        closed=_closed(device),
     )
+
+
+def _closed(device: wire.WireDevice) -> str:
+    """Return the field of a device that is not supported; "" if there is none."""
+    if device.consumes_counters:
+        return "consumesCounters"
+    if device.allow_multiple_allocations:
+        return "allowMultipleAllocations"
+    return "bindingConditions" if device.binding_conditions else ""
 
 
 def _attribute(name: str, written: wire.WireAttribute) -> Attribute:
@@ -193,32 +163,10 @@ def _attribute(name: str, written: wire.WireAttribute) -> Attribute:
     return Attribute(name, "", "")
 
 
-def _capacity(name: str, written: wire.WireCapacity) -> Capacity:
-    policy = written.request_policy or wire.RequestPolicy()
-    valid = policy.valid_range or wire.ValidRange()
-    return Capacity(
-        name=name,
-        value=_quantity(written.value),
-        default=_optional(policy.default),
-        values=tuple(_quantity(one) for one in policy.valid_values or ()),
-        smallest=_optional(valid.min),
-        largest=_optional(valid.max),
-        step=_optional(valid.step),
-    )
-
-
 def _quantity(written: str | int | float) -> str:
     """Return a quantity as text. Raises ``QuantityError``."""
     exact(str(written))
     return str(written)
-
-
-def _optional(written: str | int | float | None) -> str | None:
-    return None if written is None else _quantity(written)
-
-
-def _counters(written: dict[str, wire.Counter] | None) -> tuple[tuple[str, str], ...]:
-    return tuple((name, _quantity(one.value)) for name, one in sorted((written or {}).items()))
 
 
 def _selectors(written: list[wire.Selector] | None, path: str) -> tuple[str, ...]:
@@ -234,50 +182,62 @@ def _opaque(written: wire.Config) -> str:
     return bytes(written.opaque).decode() if is_set(written.opaque) else ""
 
 
-def _claim_spec(written: wire.ClaimDevices | None, claim: str) -> ClaimSpec:
-    devices = written or wire.ClaimDevices()
-    constraints = []
-    for index, one in enumerate(devices.constraints or ()):
-        if not (one.match_attribute or one.distinct_attribute):
-            raise SpecError(f"constraint #{index}: it is of an unknown kind")
-        constraints.append(
-            DeviceConstraint(
-                tuple(one.requests or ()), one.match_attribute or "", one.distinct_attribute or ""
-            )
+def _claim_spec(written: wire.ClaimDevices) -> ClaimSpec:
+    try:
+        _refuse_constraints(written)
+        return ClaimSpec(
+            requests=tuple(
+                _request(one, f"spec.devices.requests[{index}]")
+                for index, one in enumerate(written.requests or ())
+            ),
+            config=tuple(
+                DeviceConfig(tuple(one.requests or ()), _opaque(one))
+                for one in written.config or ()
+            ),
         )
-    return ClaimSpec(
-        requests=tuple(_request(one, claim) for one in devices.requests or ()),
-        constraints=tuple(constraints),
-        config=tuple(
-            DeviceConfig(tuple(one.requests or ()), _opaque(one)) for one in devices.config or ()
-        ),
-    )
+    except SpecError as error:
+        return ClaimSpec(defect=str(error))
 
 
-def _request(written: wire.Request, claim: str) -> DeviceRequest:
+def _refuse_constraints(written: wire.ClaimDevices) -> None:
+    for index, one in enumerate(written.constraints or ()):
+        path = f"spec.devices.constraints[{index}]"
+        if one.match_attribute:
+            raise SpecError(f"{path}.matchAttribute is not supported")
+        if one.distinct_attribute:
+            raise SpecError(f"{path}.distinctAttribute is not supported")
+        raise SpecError(f"{path} is of an unknown kind")
+
+
+def _request(written: wire.Request, path: str) -> DeviceRequest:
     if written.exactly is not None:
-        return DeviceRequest(written.name, (_choice(written.exactly, written.name),))
+        choice = _choice(written.exactly, written.name, f"{path}.exactly")
+        return DeviceRequest(written.name, (choice,))
     if not written.first_available:
         raise SpecError(f"request {written.name}: it is of an unknown kind")
-    choices = tuple(_choice(one, one.name) for one in written.first_available)
+    choices = tuple(
+        _choice(one, one.name, f"{path}.firstAvailable[{index}]")
+        for index, one in enumerate(written.first_available)
+    )
     return DeviceRequest(written.name, choices, is_list=True)
 
 
-def _choice(written: wire.Choice, name: str) -> DeviceChoice:
+def _choice(written: wire.Choice, name: str, path: str) -> DeviceChoice:
     if written.allocation_mode not in (None, "", "ExactCount", "All"):
         raise SpecError(f"request {name}: unsupported count mode {written.allocation_mode}")
+    if written.admin_access:
+        raise SpecError(f"{path}.adminAccess is not supported")
+    if written.capacity is not None and written.capacity.requests:
+        raise SpecError(f"{path}.capacity.requests is not supported")
     takes_all = written.allocation_mode == "All"
-    requests = (written.capacity.requests if written.capacity else None) or {}
     raw = written.tolerations
     return DeviceChoice(
         name=name,
         device_class=written.device_class_name,
         selectors=_selectors(written.selectors, f"request {name}"),
         count=None if takes_all else written.count or 1,
-        admin=written.admin_access,
         tolerations=tolerations(raw),
         tolerations_text=bytes(raw).decode() if is_set(raw) else "",
-        capacity=tuple((key, _quantity(value)) for key, value in sorted(requests.items())),
     )
 
 
@@ -297,38 +257,16 @@ def _given(one: wire.Result) -> GivenDevice:
     return GivenDevice(
         request=one.request,
         device=DeviceId(one.driver, one.pool, one.device),
-        admin=one.admin_access,
-        share_id=one.share_id or "",
-        consumed=tuple(
-            (key, _quantity(value)) for key, value in sorted((one.consumed_capacity or {}).items())
-        ),
-        binding_conditions=tuple(one.binding_conditions or ()),
-        binding_failures=tuple(one.binding_failure_conditions or ()),
+        is_exclusive=not (one.admin_access or one.share_id),
         tolerations_text=bytes(one.tolerations).decode() if one.tolerations is not EMPTY else "",
     )
 
 
-def _due_s(allocation: wire.WireAllocation | None) -> float | None:
-    """Return when devices that need conditions have to be ready: kube-scheduler's default."""
-    given_s = parse_time((allocation and allocation.allocation_timestamp) or "")
-    return None if given_s is None else given_s + BINDING_TIMEOUT_S
-
-
-def _binding(status: wire.ClaimStatus, allocation: Allocation | None) -> tuple[str, bool]:
-    """Return which condition of a device failed, and whether one is not true yet."""
-    said = {
-        DeviceId(one.driver, one.pool, one.device): {
-            condition.type for condition in one.conditions or () if condition.status == "True"
-        }
-        for one in status.devices or ()
-    }
-    pending = False
-    for given in allocation.devices if allocation else ():
-        if not given.binding_conditions:
-            continue
-        true = said.get(given.device, set())
-        for condition in given.binding_failures:
-            if condition in true:
-                return f"{condition} of device {given.device}", False
-        pending |= not set(given.binding_conditions) <= true
-    return "", pending
+def _unusable(written: wire.WireAllocation) -> str:
+    """Return what another scheduler gave that is not supported here; "" if nothing."""
+    devices = written.devices or wire.AllocatedDevices()
+    for index, one in enumerate(devices.results or ()):
+        if one.binding_conditions:
+            path = f"status.allocation.devices.results[{index}].bindingConditions"
+            return f"{path} is not supported"
+    return ""

@@ -338,8 +338,6 @@ class Accounts:
         ours = [pod for pod in there if pod.uid in fresh]
         expect(len(there) <= has.get("pods", 0), "a node is over in pods", name)
         for resource in {r for pod in ours for r, amount in pod.spec.requests if amount}:
-            if not has.get(resource) and any(pod.spec.extended for pod in ours):
-                continue  # devices stand in for it
             used = sum(dict(pod.spec.requests).get(resource, 0) for pod in there)
             expect(used <= has.get(resource, 0), "a node is over", f"{name} in {resource}")
         ports = [(pod.uid, port) for pod in there for port in pod.spec.host_ports]

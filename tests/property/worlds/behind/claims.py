@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import ResourceClaim
 from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten
-from quorate.core.model.devices import ClaimSpec, DeviceChoice, DeviceRequest
 
 replace = msgspec.structs.replace
 
@@ -41,12 +39,7 @@ class GiveAll:
         """Allocate and reserve one claim; return whether it could be done."""
         server, uids = self.world.server, [bind.uid for bind in binds]
         claim = server.get("ResourceClaim", give.claim, give.namespace)
-        if give.special is not None:
-            if claim is None:
-                claim = self._make(give, uids[0])
-            elif claim.owner_uid != uids[0] or claim.terminating:
-                return False
-        elif claim is None or claim.uid != give.uid:
+        if claim is None or claim.uid != give.uid:
             return False
         if claim.terminating:
             return False
@@ -59,24 +52,6 @@ class GiveAll:
         server.put(claim)
         self.world.hear(ClaimWritten(claim))
         return True
-
-    def _make(self, give, uid):
-        number = self.world.server.number()
-        requests = tuple(
-            DeviceRequest(name, (DeviceChoice(name, device_class, count=count),))
-            for name, device_class, count in give.special.requests
-        )
-        claim = ResourceClaim(
-            namespace=give.namespace,
-            name=give.claim,
-            uid=f"claim{number}",
-            version=str(number),
-            spec=ClaimSpec(requests),
-            owner_uid=uid,
-            special=True,
-        )
-        self.world.server.put(claim)
-        return claim
 
 
 def _devices(allocation):
@@ -94,11 +69,8 @@ class Release:
         claim = server.get("ResourceClaim", one.claim, one.namespace)
         if claim is None or (claim.uid, claim.version) != (one.uid, one.version):
             return
-        if one.special:
-            server.remove("ResourceClaim", one.claim, one.namespace)
-        else:
-            free = {"allocation": None, "reserved_for": (), "version": str(server.number())}
-            server.put(replace(claim, **free))
+        free = {"allocation": None, "reserved_for": (), "version": str(server.number())}
+        server.put(replace(claim, **free))
 
 
 def tidy(server):
@@ -123,6 +95,6 @@ def check_devices(server, expect):
     given = {}
     for claim in server.of_kind("ResourceClaim"):
         for one in claim.allocation.devices if claim.allocation is not None else ():
-            if not (one.admin or one.share_id):
+            if one.is_exclusive:
                 other = given.setdefault(one.device, claim.name)
                 expect(other == claim.name, "a device is given twice", str(one.device))

@@ -100,8 +100,6 @@ def suits(node, pod):
     if node.unschedulable and not _tolerates_cordon(spec.tolerations, cordoned):
         return False
     has = dict(node.allocatable)
-    if spec.extended:
-        return True
     return all(amount <= has.get(name, 0) for name, amount in spec.requests if amount)
 
 

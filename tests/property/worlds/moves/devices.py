@@ -16,6 +16,7 @@ SELECTORS = ((), (), ("true",), ('device.attributes["gpu.example.com"].kind == "
 def begin(world, chance):
     """What is there before any pod comes."""
     world.server.put(few_words.gpu_class())
+    world.server.put(few_words.gpu_class(*SELECTORS[-1], name="big"))
     for node in world.server.nodes:
         put_slice(world, chance, node)
 
@@ -43,7 +44,7 @@ def put_claim(world, chance, pod, name, own):
             few_words.spec(few_words.request(count=2)),
             few_words.spec(few_words.request(*SELECTORS[-1])),
             few_words.spec(few_words.first_of(few_words.choice(cls="none"), few_words.choice())),
-            few_words.spec(few_words.request(count=2), match=("gpu.example.com/kind",)),
+            few_words.spec(few_words.request(cls="big"), few_words.request(name="any")),
             few_words.spec(few_words.request(count=None)),
         ]
     )

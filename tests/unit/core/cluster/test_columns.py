@@ -1,18 +1,13 @@
 """A resource has a column while some node lists it; what pods ask for decides no array's size."""
 
 import pytest
-from msgspec.structs import replace
 
-from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.nodes.encoding import FIRST_RESOURCES, Resources
 from quorate.core.model import Owner, policy
-from quorate.core.model.changes import ObjectChanged, ObjectGone
-from quorate.core.model.devices import ContainerDevices
 from quorate.core.model.profile import KUBE_SCHEDULER
 from quorate.core.model.reasons import Reason
-from tests.unit.core.device_world import device, gpu_class, on
 from tests.unit.core.held_world import lose
-from tests.unit.core.world import GPU, World
+from tests.unit.core.world import World
 
 ODD = "example.com/x"
 
@@ -246,52 +241,3 @@ def test_a_preemptor_counts_what_victims_use_of_a_name_that_came_later():
     w.node("n0", cpu=8, **lists(x=4))
     w.pod("high", cpu=1, priority=9, **asks(4))
     assert [one.victims[0].name for one in w.decide().preemptions] == ["low"]
-
-
-# What device classes back
-
-
-def devices_for(name: str = GPU) -> ObjectChanged:
-    return ObjectChanged(replace(gpu_class("true"), extended=name))
-
-
-def test_devices_are_given_for_a_name_that_no_node_lists():
-    w = World()
-    w.observe(devices_for())
-    w.node("n0")
-    w.observe(ObjectChanged(on("n0", device("d0"), device("d1"))))
-    container = ContainerDevices("c", brief=False, requests=((GPU, 1, 1),))
-    w.gang("job", 3, 2, gpu=1, spec={"extended": (container,)})
-    assert w.cycle() == {}
-    w.gang("less", 2, gpu=1, spec={"extended": (container,)})
-    assert w.cycle() == {"less-0": "n0", "less-1": "n0"}
-    assert extended(w) == []
-
-
-def test_a_class_that_goes_leaves_the_name_to_nodes():
-    w = World()
-    w.observe(devices_for())
-    w.node("n0")
-    pod_class = w.cluster.classes.of(w.pod("p", gpu=1).spec)
-    assert pod_class.missing == ()
-    w.observe(ObjectGone("DeviceClass", "", "gpu"))
-    assert pod_class.missing == ((GPU, 1),)
-
-
-def test_the_gate_takes_it_that_devices_are_there():
-    w = World()
-    w.node("n0")
-    gang = w.gang("job", 1, cpu=1, gang_spec={"min_resources": ((GPU, 3),)})
-    assert w.cycle() == {}
-    assert w.why(gang).reason is Reason.MIN_RESOURCES_SHORT
-    w.observe(devices_for())
-    assert w.cycle() == {"job-0": "n0"}
-
-
-def test_nodes_that_do_not_list_it_seem_to_have_enough_beside_one_that_does():
-    w = World()
-    w.observe(devices_for())
-    w.node("n0", gpu=2)
-    w.node("n1")
-    column = w.cluster.resources.columns[GPU]
-    assert w.cluster.snapshot().free[:, column].tolist() == [2, DELEGATED]

@@ -3,8 +3,7 @@
 import pytest
 
 from quorate.core.model import ClaimUse, PodClaim
-from quorate.core.model.changes import DialectServed, KindServed, ObjectChanged
-from quorate.core.model.devices import ContainerDevices, DeviceClass
+from quorate.core.model.changes import DialectServed, KindServed
 from quorate.core.model.reasons import Reason
 from tests.unit.core.preemption_world import cleared, full, high
 from tests.unit.core.preemption_world import world as preempting
@@ -80,17 +79,6 @@ def test_a_whole_gang_waits_when_one_of_its_members_needs_the_kind():
     w.pod("b", which, claims=(ClaimUse("c"),))
     assert w.cycle() == {}
     assert w.why(which).reason is Reason.API_NOT_AVAILABLE
-
-
-def test_extended_resources_need_devices_if_a_device_class_gives_them():
-    w = world()
-    w.observe(ObjectChanged(DeviceClass("gpus", extended="example.com/gpu")))
-    lose(w, "ResourceClaim")
-    for name in ("example.com/gpu", "example.com/other"):
-        asked = {"extended": (ContainerDevices("c", False, ((name, 1, 0),)),)}
-        w.pod(name.rpartition("/")[2], spec=asked)
-    assert list(w.cycle()) == ["other"]
-    assert reason_of(w, "gpu") is Reason.API_NOT_AVAILABLE
 
 
 def test_labels_of_namespaces_matter_to_whom_an_anti_affinity_by_them_may_mean():

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from quorate.core.model import Taint, Toleration
 from quorate.core.model.changes import ObjectChanged
-from quorate.core.model.devices import Capacity, Nodes
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
@@ -18,15 +17,12 @@ from tests.unit.core.device_world import (
     first_of,
     gpu_class,
     on,
-    reached_by,
     request,
     spec,
-    zone,
 )
 
 BIG = f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("40Gi"))'
 MODEL_A = f'device.attributes["{DRIVER}"].model == "a"'
-MODEL = f"{DRIVER}/model"
 
 
 def two(**more):
@@ -36,8 +32,6 @@ def two(**more):
 
 
 TAINTED = {"taints": (Taint("bad", "NoSchedule"),)}
-SHARED = {"shareable": True}
-PART = Capacity("memory", "40Gi", default="10Gi", smallest="10Gi", step="10Gi")
 
 TABLE = {
     "the first device in order": ([two()], [spec()], [["d0"]]),
@@ -66,36 +60,6 @@ TABLE = {
         [spec(first_of(choice(name="three", count=3), choice(name="two", count=2)))],
         [["d0", "d1"]],
     ),
-    "equal values of an attribute": (
-        [
-            on(
-                "n0",
-                device("d0", attributes={"model": "a"}),
-                device("d1", attributes={"model": "b"}),
-                device("d2", attributes={"model": "b"}),
-            )
-        ],
-        [spec(request(count=2), match=[MODEL])],
-        [["d1", "d2"]],
-    ),
-    "no equal values": ([two()], [spec(request(count=2), match=[MODEL])], None),
-    "different values of an attribute": (
-        [
-            on(
-                "n0",
-                device("d0", attributes={"model": "a"}),
-                device("d1", attributes={"model": "a"}),
-                device("d2", attributes={"model": "b"}),
-            )
-        ],
-        [spec(request(name="r0"), request(name="r1"), distinct=[MODEL])],
-        [["d0", "d2"]],
-    ),
-    "what was tried before changes what a constraint of different values admits": (
-        [on("n0", *(device(f"d{i}", attributes={"model": one}) for i, one in enumerate("abaa")))],
-        [spec(request(MODEL_A)), spec(request(count=3), distinct=[MODEL])],
-        [["d2"], ["d0", "d1", "d3"]],
-    ),
     "a taint keeps it away": (
         [on("n0", device("d0", **TAINTED), device("d1"))],
         [spec()],
@@ -105,38 +69,6 @@ TABLE = {
         [on("n0", device("d0", **TAINTED))],
         [spec(request(tolerations=(Toleration("bad", "Exists"),)))],
         [["d0"]],
-    ),
-    "counters for one of two partitions": (
-        [
-            on("n0", device("d0", uses={"m": "30Gi"}), device("d1", uses={"m": "20Gi"}), slices=2),
-            on("n0", name="counters", slices=2, counters={"m": "40Gi"}),
-        ],
-        [spec(request(count=2))],
-        None,
-    ),
-    "counters for both": (
-        [
-            on("n0", device("d0", uses={"m": "20Gi"}), device("d1", uses={"m": "20Gi"}), slices=2),
-            on("n0", name="counters", slices=2, counters={"m": "40Gi"}),
-        ],
-        [spec(request(count=2))],
-        [["d0", "d1"]],
-    ),
-    "shares of one device": (
-        [on("n0", device("d0", memory=PART, **SHARED))],
-        [
-            spec(request(capacity=(("memory", "15Gi"),))),
-            spec(request(capacity=(("memory", "20Gi"),))),
-        ],
-        [["d0"], ["d0"]],
-    ),
-    "more shares than it has": (
-        [on("n0", device("d0", memory=PART, **SHARED))],
-        [
-            spec(request(capacity=(("memory", "25Gi"),))),
-            spec(request(capacity=(("memory", "20Gi"),))),
-        ],
-        None,
     ),
     "a newer generation hides the older": (
         [on("n0", device("old")), on("n0", device("new"), name="z", generation=2)],
@@ -149,18 +81,32 @@ TABLE = {
         [spec()],
         Broken("invalid resource pools were encountered"),
     ),
-    "another node's devices": ([on("n1", device("d0"))], [spec()], None),
-    "a device of the zone": ([reached_by(zone("a"), device("z0"))], [spec()], [["z0"]]),
-    "a device of another zone": ([reached_by(zone("b"), device("z0"))], [spec()], None),
-    "each device has its nodes": (
-        [
-            reached_by(
-                None, device("x", nodes=Nodes("n1")), device("y", nodes=Nodes(everywhere=True))
-            )
-        ],
+    "a device that is given to nobody": (
+        [on("n0", device("d0", closed="consumesCounters"), device("d1"))],
         [spec()],
-        [["y"]],
+        [["d1"]],
     ),
+    "all but those that are given to nobody": (
+        [on("n0", device("d0", closed="allowMultipleAllocations"), device("d1"))],
+        [spec(request(count=None))],
+        [["d1"]],
+    ),
+    "all, and one is tainted": (
+        [on("n0", device("d0", **TAINTED), device("d1"))],
+        [spec(request(count=None))],
+        None,
+    ),
+    "a pool that several nodes reach": (
+        [replace(on("n0", device("d0")), node="")],
+        [spec()],
+        None,
+    ),
+    "a pool with slices of two nodes": (
+        [on("n0", device("d0"), pool="p"), on("n1", device("d0"), pool="p")],
+        [spec()],
+        None,
+    ),
+    "another node's devices": ([on("n1", device("d0"))], [spec()], None),
 }
 
 
@@ -169,27 +115,16 @@ def test_what_claims_get_on_a_node(objects, specs, given):
     assert Nodes2(*objects).given(*specs) == given
 
 
-def test_a_device_in_use_is_not_given_again_but_to_admins():
+def test_a_device_in_use_is_not_given_again():
     world = Nodes2(two())
     first, room = world.ask(spec())
     row = world.cluster.nodes.rows["n0"]
-    assert room.device_room.take(first.id, first.device_needs, [row], ["n0"])
+    room.device_room.take(first.id, first.device_needs, [row], ["n0"])
     [(_, allocation)] = room.device_room.pop_allocations(first.id, row)
     world.tell(ObjectChanged(claim("theirs", allocation=allocation)))
     assert world.given(spec()) == [["d1"]]
-    assert world.given(spec(request(admin=True))) == [["d0"]]
     world.tell(ObjectChanged(claim("theirs", version="2")))
     assert world.given(spec()) == [["d0"]]
-
-
-def test_two_shares_of_one_device_in_one_claim_count_both():
-    world = Nodes2(on("n0", device("d0", memory=Capacity("memory", "40Gi"), **SHARED)))
-    part = request(capacity=(("memory", "15Gi"),))
-    assert world.slots(spec(replace(part, name="a"), replace(part, name="b"))) == [1, 0]
-    pod_class, room = world.ask(spec(replace(part, name="a"), replace(part, name="b")))
-    row = world.cluster.nodes.rows["n0"]
-    assert room.device_room.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
-    assert not room.device_room.take(pod_class.id, pod_class.device_needs, [row], ["n0"])
 
 
 def test_an_expression_that_is_broken_for_a_device_says_so_and_for_which_owner():
@@ -203,10 +138,6 @@ def test_slots_count_pods_that_follow_one_another():
     world = Nodes2(two(), on("n1", *(device(f"d{i}") for i in range(5))))
     assert world.slots(spec(request(count=2))) == [1, 2]
     assert world.slots(spec()) == [2, 5]
-
-
-def test_what_an_admin_uses_is_never_used_up():
-    assert Nodes2(two()).slots(spec(request(admin=True)))[0] > 100
 
 
 def test_nodes_with_equal_devices_are_judged_once():

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from quorate.core.check.verify import verify_gang
-from quorate.core.model import Allocation, DeviceId
+from quorate.core.model import Allocation, DeviceId, Requirement, SelectorTerm
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
@@ -13,9 +13,10 @@ from quorate.core.model.changes import (
     ObjectGone,
     PodChanged,
 )
-from quorate.core.model.devices import Capacity, GivenDevice, PodClaim
+from quorate.core.model.devices import ClaimSpec, GivenDevice, PodClaim
 from quorate.core.model.policy import Policy
 from quorate.core.model.profile import KUBE_SCHEDULER
+from quorate.core.model.reasons import Reason
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
 from quorate.core.rules.filtering import pod_slots
@@ -34,7 +35,6 @@ from tests.unit.core.device_world import (
     request,
     spec,
     written,
-    zone,
 )
 from tests.unit.core.world import World, binds_of, key
 
@@ -207,7 +207,8 @@ def test_verification_finds_a_device_that_two_claims_have_and_a_claim_out_of_rea
     [twice] = verify_gang(plan.gangs[0], w.cluster)
     assert twice == f"device {first.devices[0].device} would have several claims"
     w.observe(ObjectGone("ResourceClaim", "team", "thief"))
-    elsewhere = replace(first, nodes=zone("nowhere").terms)
+    nowhere = SelectorTerm((Requirement("zone", "In", ("nowhere",)),))
+    elsewhere = replace(first, nodes=(nowhere,))
     moved = replace(w.cluster.devices.claims["team", "g-0-gpu"], version="3", allocation=elsewhere)
     w.observe(ObjectChanged(moved))
     assert verify_gang(plan.gangs[0], w.cluster) == ["claim g-0-gpu is not available on node n0"]
@@ -233,63 +234,6 @@ def test_a_checkpoint_holds_what_devices_are_and_who_has_them():
     expected, found = w.decide(), again.decide(w.now_s)
     assert [b.name for b in binds_of(expected)] == ["d-0"]
     assert found.gangs == expected.gangs
-
-
-def test_a_checkpoint_holds_shares_of_devices_and_when_they_are_due():
-    w = World()
-    w.node("n0")
-    part = Capacity("memory", "40Gi", default="15Gi")
-    w.observe(ObjectChanged(gpu_class()))
-    w.observe(ObjectChanged(on("n0", device("d0", shareable=True, memory=part))))
-    gang(w, "a", 2)
-    written(w, w.decide())
-    late = claim("late", binding_pending=True, binding_due_s=w.now_s + 5)
-    w.observe(ObjectChanged(late))
-    again = Scheduler(w.scheduler.policy)
-    restore(again, capture(w.scheduler))
-    known, found = w.cluster.devices, again.cluster.devices
-    shared = DeviceId("gpu.example.com", "n0", "d0")
-    assert found.consumed(shared) == known.consumed(shared) == (("memory", 30 * 2**30),)
-    assert sorted(found.share_ids(shared)) == sorted(known.share_ids(shared))
-    assert found.due_s() == known.due_s() == w.now_s + 5
-    assert found.spec_number(("team", "late")) == known.spec_number(("team", "late"))
-    found.remove_claim(("team", "a-0-gpu"))
-    assert found.consumed(shared) == (("memory", 15 * 2**30),)
-    found.remove_claim(("team", "a-1-gpu"))
-    assert found.consumed(shared) is None
-
-
-def held_by_one(w: World, **binding):
-    """A claim whose device needs a condition, as an earlier leader left it."""
-    w.object("g", 1)
-    given = Allocation(
-        (GivenDevice("r", DeviceId("gpu.example.com", "n0", "d0"), binding_conditions=("Ready",)),)
-    )
-    made = claim("g-0-gpu", owner="uid-g-0")
-    held = replace(made, allocation=given, reserved_for=("uid-g-0",), version="3", **binding)
-    w.observe(ObjectChanged(held))
-    return w.pod("g-0", key("g"), device_claims=(PodClaim("gpu", "g-0-gpu", own=True),))
-
-
-def test_a_device_that_is_not_ready_yet_is_waited_for_by_whoever_binds_its_pod():
-    w = gpu_world(1)
-    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
-    ((give,),) = [bind.gives for bind in binds_of(w.decide())]
-    assert [one.binding_conditions for one in give.allocation.devices] == [("Ready",)]
-
-
-def test_a_device_that_is_not_ready_in_time_is_taken_back_for_another():
-    w = gpu_world(1)
-    held_by_one(w, binding_pending=True, binding_due_s=w.now_s - 1)
-    plan = w.decide()
-    assert not plan.gangs
-    assert [(one.claim, one.version) for one in plan.take_backs] == [("g-0-gpu", "3")]
-
-
-def test_the_core_asks_to_be_woken_when_a_device_has_to_be_ready():
-    w = gpu_world(1)
-    held_by_one(w, binding_pending=True, binding_due_s=w.now_s + 600)
-    assert w.decide().wake_at_s <= w.now_s + 600
 
 
 def class_with(w: World, *claims: str, own: str = ""):
@@ -329,7 +273,7 @@ def test_a_claim_that_gangs_share_is_settled_by_the_first_of_a_cycle_before_it_i
         (given.nodes, 7)
     ]
     assert pod_slots(second, room).tolist() == [0, 1], "it goes where the claim is, and one is left"
-    assert not device_room.couples(second.device_needs)
+    assert not device_room.is_tied(second.device_needs)
     room.take(second, np.array([0, 1]))
     [(place, own)] = room.device_room.pop_allocations(second.id, 1)
     assert (place, str(own.devices[0].device)) == (1, "gpu.example.com/n1/d1")
@@ -360,3 +304,80 @@ def test_two_gangs_that_share_a_claim_are_placed_in_one_cycle_on_its_node():
     assert len(plan.gangs) == 2
     assert len({bind.node for bind in binds_of(plan)}) == 1
     assert len(set(given(plan))) == 1
+
+
+def test_a_claim_that_a_pod_names_twice_is_one_claim():
+    """Each entry got devices of its own, and the claim could not be forgotten any more."""
+    w = gpu_world(3)
+    w.observe(ObjectChanged(claim("shared")))
+    entries = tuple(PodClaim(name, "shared", own=False) for name in ("a", "b"))
+    w.pod("p", device_claims=entries)
+    plan = w.decide()
+    assert given(plan) == ["gpu.example.com/n0/d0"]
+    w.observe(ObjectGone("ResourceClaim", "team", "shared"))
+    assert w.scheduler.incidents() == []
+
+
+def kinds_world() -> World:
+    """Three nodes; each has a device d0 of its own, and the first node's is of another class."""
+    w = World()
+    for kind in ("big", "small"):
+        selector = f'device.attributes["gpu.example.com"].kind == "{kind}"'
+        w.observe(ObjectChanged(gpu_class(selector, name=kind)))
+    for node, kind in (("n0", "big"), ("n1", "small"), ("n2", "small")):
+        w.node(node)
+        w.observe(ObjectChanged(on(node, device("d0", attributes={"kind": kind}))))
+    return w
+
+
+def test_what_the_first_node_has_decides_nothing_on_the_others():
+    w = kinds_world()
+    gang(w, "g", 2, spec(request(cls="small")))
+    assert given(w.decide()) == [f"gpu.example.com/{node}/d0" for node in ("n1", "n2")]
+
+
+def test_a_pool_of_two_nodes_is_left_out_and_the_reason_names_a_slice():
+    """One device was counted once for each of them, and planning met a defect."""
+    w = kinds_world()
+    for node in ("n1", "n2"):
+        small = device("d0", attributes={"kind": "small"})
+        w.observe(ObjectChanged(on(node, small, pool="both")))
+    which = gang(w, "g", 2, spec(request(cls="small")))
+    assert w.cycle() == {}
+    assert "cannot allocate all claims" in w.why(which).message
+    assert w.scheduler.incidents() == []
+
+
+def test_what_is_not_supported_waits_with_the_object_and_the_field():
+    w = gpu_world(1)
+    w.observe(ObjectChanged(claim("odd", ClaimSpec(defect="spec.x is not supported"))))
+    w.pod("a", device_claims=(PodClaim("gpu", "odd", own=False),))
+    w.observe(ObjectChanged(claim("theirs", allocation=Allocation(()), unusable="status.y is not")))
+    w.pod("b", device_claims=(PodClaim("gpu", "theirs", own=False),))
+    assert w.cycle() == {}
+    said = {str(which): w.why(which) for which in w.cluster.gangs}
+    assert {one.reason for one in said.values()} == {Reason.CLAIM_NOT_USABLE}
+    assert "ResourceClaim team/odd: spec.x is not supported" in said["team/a"].hint
+    assert "ResourceClaim team/theirs: status.y is not" in said["team/b"].hint
+
+
+def test_devices_that_are_given_to_nobody_are_named_by_their_slice_and_field():
+    w = gpu_world(0)
+    w.observe(ObjectChanged(on("n0", device("d0"), device("d1", closed="consumesCounters"))))
+    which = gang(w, "g", 2)
+    assert w.cycle() == {}
+    words = "devices of ResourceSlice n0-slice are left out: spec.devices[1].consumesCounters"
+    assert words in w.why(which).hint
+    w.observe(ObjectChanged(on("n0", device("d0"), device("d1"))))
+    assert len(w.cycle()) == 2
+
+
+def test_a_resource_that_a_class_backs_waits_until_a_node_lists_it():
+    w = gpu_world(1, of=gpu_class(extended="example.com/gpu"))
+    which = w.gang("g", 1, requests={"example.com/gpu": 1})
+    assert w.cycle() == {}
+    why = w.why(which)
+    assert why.reason is Reason.CLAIM_NOT_USABLE
+    assert "backed by spec.extendedResourceName of DeviceClass gpu" in why.hint
+    w.node("n1", **{"example.com/gpu": 1})
+    assert len(w.cycle()) == 1

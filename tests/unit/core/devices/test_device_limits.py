@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from quorate.core.model import Pod, PodSpec, policy
+from quorate.core.model import policy
 from quorate.core.model.changes import ObjectChanged
-from quorate.core.model.devices import ContainerDevices, PodClaim
+from quorate.core.model.devices import PodClaim
 from quorate.core.model.reasons import Reason
-from quorate.core.room.devices.allocator import DeviceSearch
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.device_room import DeviceRoom
+from quorate.core.room.devices.search import DeviceSearch
 from quorate.core.rules.devices import dynamic_resources
 from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.device_world import (
@@ -24,9 +24,10 @@ from tests.unit.core.device_world import (
     many,
     on,
     request,
+    seen,
     spec,
 )
-from tests.unit.core.world import TEAM, World
+from tests.unit.core.world import World
 
 
 def below_at_above(bound: int) -> list[tuple[int, bool]]:
@@ -102,35 +103,6 @@ def test_a_pods_claims_have_so_many_selectors(count, fits):
     assert problem_of(*specs, classes=[picky]) == ("" if fits else said)
 
 
-def extended_problem(resources: int, containers: int) -> str:
-    world = Nodes2(*(gpu_class(name=f"c{i}", extended=f"x.com/{i:02}") for i in range(resources)))
-    names = [f"x.com/{i:02}" for i in range(resources)]
-    requests = tuple((name, 1, place) for place, name in enumerate(names))
-    spec = PodSpec(
-        requests=tuple((name, containers) for name in names),
-        extended=tuple(ContainerDevices(f"c{i}", False, requests) for i in range(containers)),
-    )
-    return world.cluster.device_needs.of(Pod("uid", TEAM, "p", "quorate", spec)).problem
-
-
-@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_RESOURCES_PER_POD_MAX))
-def test_a_pod_has_so_many_extended_resources_that_classes_back(count, fits):
-    said = (
-        f"spec.containers ask for {count} extended resources that device classes back, and at"
-        " most 32 are looked at"
-    )
-    assert extended_problem(count, 1) == ("" if fits else said)
-
-
-@pytest.mark.parametrize(("count", "fits"), below_at_above(policy.DEVICE_CONTAINERS_PER_POD_MAX))
-def test_so_many_containers_of_a_pod_ask_for_such_resources(count, fits):
-    said = (
-        f"{count} of spec.containers ask for extended resources that device classes back, and at"
-        " most 64 are looked at"
-    )
-    assert extended_problem(1, count) == ("" if fits else said)
-
-
 def test_a_pod_above_a_limit_is_not_placed_and_the_reason_names_the_field():
     w = World()
     w.node("n0")
@@ -149,21 +121,16 @@ def test_a_pod_above_a_limit_is_not_placed_and_the_reason_names_the_field():
 
 
 def looks_of(monkeypatch, limit: int):
-    """Search where three devices of two kinds cannot meet a constraint; return looks, answer."""
+    """Search where a later request cannot be met; return the answer, and devices examined."""
     monkeypatch.setattr(policy, "DEVICE_LOOKS_MAX", limit)
     world = Nodes2(on("n0", *(device(f"d{i}", attributes={"model": f"m{i}"}) for i in range(9))))
-    same = "gpu.example.com/model"
-    pod_class, room = world.ask(spec(request(count=2), match=[same]))
-    asked = room.device_room.outcomes(pod_class.device_needs)
-    [code] = room.device_room.codes(np.array([0])).tolist()
-    search = DeviceSearch(
-        pod_class.device_needs.unallocated, asked.seen_kind(code), asked._looks.choices
-    )
-    return search.run(), search._looks.looks
+    pod_class, room = world.ask(spec(request(count=2), request(name="none", count=8)))
+    search = DeviceSearch(*seen(room.device_room, pod_class.device_needs))
+    return search.run(), search.examined
 
 
 def test_a_search_looks_at_so_many_devices(monkeypatch):
-    answer, looks = looks_of(monkeypatch, 1_000)
+    answer, looks = looks_of(monkeypatch, 10_000)
     assert answer is None
     assert looks_of(monkeypatch, looks + 1)[0] is None
     assert looks_of(monkeypatch, looks)[0] is None
@@ -178,38 +145,10 @@ def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counte
     pod_class, room = world.ask(spec())
     assert pod_slots(pod_class, room)[0] == counted
     for left in range(devices - 1, -1, -1):
-        assert room.device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        room.device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
         assert room.device_room.pods(pod_class.device_needs, np.array([0])).tolist() == [
             min(left, 5)
         ]
-
-
-@pytest.mark.parametrize(("late", "first"), [(2, 2), (3, 3), (4, 3)])
-def test_so_many_claims_are_given_up_in_one_turn_for_being_late(monkeypatch, late, first):
-    monkeypatch.setattr(policy, "DEVICE_LATE_CLAIMS_PER_TURN_MAX", 3)
-    devices = Nodes2().cluster.devices
-    for index in range(late):
-        due = {"binding_pending": True, "binding_due_s": 100.0 + index}
-        devices.put_claim(claim(f"c{index}", **due))
-    devices.pass_time(200.0)
-    failed = [one.name for one in devices.claims.values() if one.binding_failed]
-    assert failed == [f"c{index}" for index in range(first)]
-    assert devices.due_s() == (None if late <= 3 else 103.0)
-    devices.pass_time(200.0)
-    assert devices.due_s() is None
-
-
-def test_when_claims_are_due_follows_what_is_said_of_them():
-    devices = Nodes2().cluster.devices
-    for turn in range(100):
-        due = {"binding_pending": True, "binding_due_s": 100.0 + turn % 7}
-        devices.put_claim(claim("c", version=str(turn), **due))
-        devices.put_claim(claim(f"d{turn}", binding_pending=True, binding_due_s=90.0))
-        devices.remove_claim((TEAM, f"d{turn}"))
-        assert devices.due_s() == 100.0 + turn % 7
-    assert len(devices._due._heap) < 100, "what was cancelled is swept out"
-    devices.pass_time(100.0 + 99 % 7)
-    assert not devices.claims[TEAM, "c"].binding_failed, "it is in time until its time is over"
 
 
 @pytest.mark.parametrize(("bound", "told_apart"), [(5, 1), (6, 2), (7, 2)])

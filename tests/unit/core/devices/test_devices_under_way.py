@@ -14,7 +14,6 @@ from quorate.core.model.changes import (
 )
 from quorate.core.model.devices import GivenDevice, PodClaim
 from tests.unit.core.device_world import TEAM, claim, gang, given, gpu_world
-from tests.unit.core.devices import special_claims as special
 from tests.unit.core.world import binds_of, fail
 
 SHARED = TEAM, "shared"
@@ -112,8 +111,8 @@ def test_a_claim_keeps_what_somebody_else_wrote_and_what_is_under_way():
     assert given(w.decide(1)) == []
     w.observe(BindFailed("uid-a", "n0", BindFailure.REFUSED, "it got other devices"))
     assert w.cluster.devices.allocation(SHARED) == other
-    assert w.cluster.devices.is_used(other.devices[0].device)
-    assert not w.cluster.devices.is_used(DeviceId("gpu.example.com", "n0", "d0"))
+    assert other.devices[0].device in w.cluster.devices.in_use
+    assert DeviceId("gpu.example.com", "n0", "d0") not in w.cluster.devices.in_use
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -128,42 +127,3 @@ def test_a_claim_that_is_gone_keeps_nothing_whatever_is_under_way(again):
         w.observe(ObjectGone("ResourceClaim", *SHARED))
     gang(w, "other", 1)
     assert given(w.decide(1)) == ["gpu.example.com/n0/d0"]
-
-
-def special_world():
-    """A pod whose claim is made for it, and its plan; another pod wants the one device too."""
-    w = special.backed_world(1)
-    w.gang("job", 1, **special.asks(1))
-    plan = w.decide()
-    w.gang("other", 1, **special.asks(1))
-    ((give,),) = [bind.gives for bind in binds_of(plan)]
-    return w, plan, special.made(w, "job-0", devices=give.allocation)
-
-
-def test_a_claim_that_is_made_again_for_a_bind_under_way_keeps_its_devices():
-    w, plan, made = special_world()
-    w.observe(ObjectChanged(replace(made, allocation=None)))
-    w.observe(ObjectGone("ResourceClaim", TEAM, made.name))
-    assert given(w.decide(1)) == []
-    w.settle(plan, fail(BindFailure.REFUSED))
-    assert len(given(w.decide(1))) == 1
-
-
-def test_a_claim_that_was_made_for_a_pod_that_is_gone_has_its_devices_until_it_is_gone_too():
-    w, plan, made = special_world()
-    w.delete("job-0")
-    w.observe(ClaimWritten(made))
-    w.settle(plan, fail(BindFailure.GONE))
-    assert given(w.decide(1)) == []
-    w.observe(ObjectGone("ResourceClaim", TEAM, made.name))
-    assert len(given(w.decide(1))) == 1
-
-
-def test_a_claim_that_came_and_went_before_its_write_was_answered_has_nothing():
-    w, plan, made = special_world()
-    w.observe(ObjectChanged(made))
-    w.delete("job-0")
-    w.observe(ObjectGone("ResourceClaim", TEAM, made.name))
-    w.observe(ClaimWritten(made))
-    w.settle(plan, fail(BindFailure.GONE))
-    assert len(given(w.decide(1))) == 1

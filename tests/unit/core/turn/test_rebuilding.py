@@ -7,7 +7,6 @@ from quorate.core.model.changes import BindFailed, BindFailure, ClaimWritten, Ob
 from quorate.core.turn.applying import Applier
 from tests.invariants import check_all
 from tests.unit.core.device_world import gang, given, gpu_world, written
-from tests.unit.core.devices import special_claims as special
 from tests.unit.core.storage_world import StorageWorld, planned
 from tests.unit.core.turn.defects import fails_once
 from tests.unit.core.world import World, binds_of
@@ -74,20 +73,6 @@ def test_devices_that_were_written_into_a_claim_are_not_given_again_before_the_w
     w.observe(ObjectChanged(replace(before, version="3")))  # the watch is late
     gang(w, "second", 1)
     assert given(w.decide(100)) == []
-
-
-def test_the_devices_of_a_claim_that_we_made_are_not_given_again_before_the_watch_tells():
-    w = special.backed_world(1)
-    w.gang("first", 1, **special.asks(1))
-    plan = w.decide()
-    [give] = binds_of(plan)[0].gives
-    made = special.made(w, "first-0", devices=give.allocation)
-    w.observe(ClaimWritten(made))
-    w.settle(plan)
-    w.scheduler._rebuild()
-    assert w.cluster.devices.special == {"uid-first-0": (made.namespace, made.name)}
-    w.gang("second", 1, **special.asks(1))
-    assert special.gives(w.decide(100)) == {}
 
 
 def test_a_claim_of_which_the_watch_told_more_is_as_the_watch_says():

@@ -5,15 +5,11 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from quorate.core.model import Allocation
 from quorate.core.model.changes import BindFailed, BindFailure
-from quorate.core.model.devices import RequestMapping
-from quorate.core.model.plan import Bind, Give, SpecialClaim, TakeBack
-from quorate.shell.commit.device_claims import BINDING_TIMEOUT_S
+from quorate.core.model.plan import Bind, TakeBack
 from tests.unit.shell.commit.writing_claims import (
     BIND,
     GIVE,
-    GIVEN,
     OTHER,
     OURS,
     after,
@@ -21,7 +17,7 @@ from tests.unit.shell.commit.writing_claims import (
     gang,
     writing,
 )
-from tests.unit.shell.scripted_server import ManualClock, answer, may, refusal
+from tests.unit.shell.scripted_server import may, refusal
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/team/resourceclaims/c0"
 
@@ -153,40 +149,6 @@ async def test_a_conflict_starts_from_the_claim_as_it_is_by_then():
         assert len(server.requests) == 4
 
 
-SLOW = replace(GIVEN.devices[0], binding_conditions=("Ready",), binding_failures=("Failed",))
-BIND_SLOW = replace(BIND, gives=(replace(GIVE, allocation=Allocation((SLOW,))),))
-
-
-async def test_conditions_of_a_device_are_waited_for_and_a_failed_one_binds_nobody():
-    def device(condition):
-        conditions = [{"type": condition, "status": "True"}]
-        found = {"driver": "d", "pool": "p", "device": "gpu-0", "conditions": conditions}
-        return claim({"devices": [found]})
-
-    # One 429 of this GET failed all binds of the gang.
-    busy = refusal(429, "TooManyRequests"), refusal(503, "ServiceUnavailable")
-    async with writing(claim(), claim(), *busy, device("Ready")) as (claims, bound, _, _):
-        claims.submit(gang(BIND_SLOW))
-        await after(claims)
-        assert len(bound) == 1
-    async with writing(claim(), claim(), device("Failed")) as (claims, bound, outcomes, _):
-        claims.submit(gang(BIND_SLOW))
-        await after(claims)
-        assert not bound
-        assert "Failed of device d/p/gpu-0" in outcomes[0].message
-
-
-async def test_a_claim_that_cannot_be_read_is_waited_for_no_longer_than_its_device():
-    clock = ManualClock()
-    clock.time_s -= BINDING_TIMEOUT_S
-    busy = refusal(429, "TooManyRequests")
-    async with writing(claim(), claim(), busy, clock=clock) as (claims, bound, outcomes, _):
-        claims.submit(gang(BIND_SLOW))
-        await after(claims)
-        assert not bound
-        assert "TooManyRequests" in outcomes[0].message
-
-
 async def test_who_may_not_write_any_more_leaves_the_gang_to_the_successor():
     async with writing(may_write=lambda: False) as (claims, bound, outcomes, server):
         claims.submit(gang(BIND))
@@ -205,90 +167,9 @@ async def test_devices_are_taken_back_once_from_the_version_that_was_seen():
         assert body["status"] == {"allocation": None, "reservedFor": None, "devices": None}
 
 
-SPECIAL = Give(
-    "team",
-    "c0",
-    "",
-    GIVEN,
-    special=SpecialClaim(
-        (("container-0-request-0", "gpus", 1),), (RequestMapping("main", "x/gpu", "r"),)
-    ),
-)
-COLLECTION = PATH.removesuffix("/c0")
-POD_STATUS = "/api/v1/namespaces/team/pods/g-0/status"
-
-
-async def test_a_claim_for_extended_resources_is_made_first_and_the_pod_told_of_it():
-    bind = replace(BIND, gives=(SPECIAL,))
-    async with writing(claim(), claim(), claim(), answer(200, {})) as (claims, bound, _, server):
-        claims.submit(gang(bind))
-        await after(claims)
-        assert [one.path for one in server.requests] == [
-            COLLECTION,
-            PATH,
-            f"{PATH}/status",
-            POD_STATUS,
-        ]
-        made, _, written, told = (json.loads(body) for body in server.bodies)
-        assert made["metadata"]["annotations"] == {
-            "resource.kubernetes.io/extended-resource-claim": "true"
-        }
-        [owner] = made["metadata"]["ownerReferences"]
-        assert (owner["uid"], owner["controller"]) == ("uid-0", True)
-        [request] = made["spec"]["devices"]["requests"]
-        assert request["exactly"]["deviceClassName"] == "gpus"
-        assert written["metadata"]["uid"] == "claim-uid"
-        assert told["metadata"]["uid"] == "uid-0"
-        assert told["status"]["extendedResourceClaimStatus"] == {
-            "resourceClaimName": "c0",
-            "requestMappings": [
-                {"containerName": "main", "resourceName": "x/gpu", "requestName": "r"}
-            ],
-        }
-        assert len(bound) == 1
-
-
-@pytest.mark.parametrize(
-    ("owner", "names", "said"),
-    [
-        ("uid-0", ["container-0-request-0"], ""),
-        ("uid-9", ["container-0-request-0"], "there is another claim of that name"),
-        ("uid-0", ["container-1-request-0"], "it was made for another node"),
-    ],
-)
-async def test_a_claim_whose_creation_was_not_heard_of_is_used_if_it_is_the_pod_s(
-    owner, names, said
-):
-    there = {
-        "metadata": {"uid": "claim-uid", "ownerReferences": [{"uid": owner}]},
-        "spec": {"devices": {"requests": [{"name": name} for name in names]}},
-    }
-    steps = [refusal(409, "AlreadyExists"), answer(200, there)]
-    steps += [] if said else [claim(), claim(), answer(200, {})]
-    async with writing(*steps) as (claims, bound, outcomes, _):
-        claims.submit(gang(replace(BIND, gives=(SPECIAL,))))
-        await after(claims)
-        assert len(bound) == (not said)
-        assert [one.message for one in outcomes] == ([f"claim team/c0: {said}"] if said else [])
-
-
-async def test_a_claim_that_was_made_in_vain_is_deleted_with_its_finalizer():
-    back = TakeBack("team", "c0", "claim-uid", "5", "uid-0", special=True)
-    async with writing(claim(), answer(200, {})) as (claims, _, _, server):
-        claims.take_back([back])
-        await after(claims)
-        freed, deleted = (json.loads(one) for one in server.bodies)
-        assert freed["metadata"]["resourceVersion"] == "5"
-        assert freed["metadata"]["$deleteFromPrimitiveList/finalizers"] == [
-            "resource.kubernetes.io/delete-protection"
-        ]
-        assert deleted == {"preconditions": {"uid": "claim-uid"}}
-
-
-@pytest.mark.parametrize(("special", "verb"), [(None, "patch"), (SPECIAL.special, "create")])
-async def test_without_the_right_the_gang_is_told_which_and_how_to_grant_it(special, verb):
+async def test_without_the_right_the_gang_is_told_which_and_how_to_grant_it():
     """It was told what RBAC says, a claim each, and no way out of it."""
-    gives = [replace(GIVE, claim=f"c{i}", special=special) for i in range(2)]
+    gives = [replace(GIVE, claim=f"c{i}") for i in range(2)]
     binds = [Bind(f"uid-{i}", "team", f"g-{i}", "n0", gives=(gives[i],)) for i in range(2)]
     no = refusal(403, "Forbidden", "cannot")
     async with writing(no, no, may(False)) as (claims, bound, outcomes, server):
@@ -297,9 +178,9 @@ async def test_without_the_right_the_gang_is_told_which_and_how_to_grant_it(spec
     assert not bound
     assert [one.failure for one in outcomes] == [BindFailure.REFUSED] * 2
     for one in outcomes:
-        assert one.message.startswith(f"quorate may not {verb} ResourceClaims")
+        assert one.message.startswith("quorate may not patch ResourceClaims")
         assert "quorate manifests, without the option --without devices" in one.message
     asked = json.loads(server.bodies[-1])["spec"]["resourceAttributes"]
-    right = {"verb": verb, "group": "resource.k8s.io", "resource": "resourceclaims"}
+    right = {"verb": "patch", "group": "resource.k8s.io", "resource": "resourceclaims"}
     assert asked == right | {"namespace": "team"}
     assert len(server.requests) == 3, "one question for the gang"

@@ -9,12 +9,9 @@ from quorate.core.model import Requirement, SelectorTerm, Taint, Toleration
 from quorate.core.model.devices import (
     Attribute,
     Capacity,
-    CounterUse,
     DeviceChoice,
-    DeviceConstraint,
     DeviceId,
     GivenConfig,
-    Nodes,
 )
 from quorate.dialects.base import Malformed
 from quorate.shell.commit.claim_wire import allocation_body
@@ -47,8 +44,6 @@ DEVICE = {
         }
     },
     "taints": [{"key": "bad", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}],
-    "consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "1"}}}],
-    "allowMultipleAllocations": True,
 }
 
 
@@ -60,7 +55,7 @@ def test_a_device_and_all_that_it_says():
         2,
         1,
     )
-    assert found.nodes == Nodes("n0")
+    assert found.node == "n0"
     traits = found.devices[0].traits
     assert traits.attributes == (
         Attribute("index", "int", 0),
@@ -69,18 +64,30 @@ def test_a_device_and_all_that_it_says():
         Attribute("ok", "bool", False),
         Attribute("v", "version", "1.2.3"),
     )
-    assert traits.capacity == (Capacity("memory", "80Gi", "1Gi", smallest="1Gi", step="1Gi"),)
+    assert traits.capacity == (Capacity("memory", "80Gi"),)
     assert traits.taints == (Taint("bad", "NoSchedule"),)
-    assert traits.counters == (CounterUse("c", (("m", "1"),)),)
-    assert traits.shareable
+    assert traits.closed == ""
 
 
-def test_devices_that_each_have_their_nodes():
-    devices = [{"name": "a", "allNodes": True}, {"name": "b", "nodeName": "n1"}, {"name": "c"}]
-    found = decode_slice(a_slice(perDeviceNodeSelection=True, devices=devices))
-    assert found.nodes is None
-    everywhere = Nodes(everywhere=True)
-    assert [one.nodes for one in found.devices] == [everywhere, Nodes("n1"), Nodes()]
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "1"}}}]},
+        {"allowMultipleAllocations": True},
+        {"bindingConditions": ["Ready"]},
+    ],
+    ids=lambda field: next(iter(field)),
+)
+def test_a_device_that_needs_what_is_not_supported_is_closed(field):
+    found = decode_slice(a_slice(nodeName="n0", devices=[DEVICE | field, DEVICE]))
+    assert [one.traits.closed for one in found.devices] == [next(iter(field)), ""]
+
+
+@pytest.mark.parametrize(
+    "reach", [{"allNodes": True}, {"nodeSelector": {}}, {"perDeviceNodeSelection": True}]
+)
+def test_devices_that_several_nodes_reach_have_no_node(reach):
+    assert decode_slice(a_slice(devices=[DEVICE], **reach)).node == ""
 
 
 def test_a_class_keeps_its_configuration_as_text():
@@ -104,10 +111,8 @@ REQUESTS = [
             "deviceClassName": "gpu",
             "allocationMode": "ExactCount",
             "count": 2,
-            "adminAccess": True,
             "selectors": [{"cel": {"expression": "true"}}],
             "tolerations": [{"key": "bad", "operator": "Exists"}],
-            "capacity": {"requests": {"memory": "2Gi"}},
         },
     },
     {
@@ -118,7 +123,7 @@ REQUESTS = [
 
 
 def test_a_claim_and_what_it_asks_for():
-    spec = {"devices": {"requests": REQUESTS, "constraints": [{"matchAttribute": "d/model"}]}}
+    spec = {"devices": {"requests": REQUESTS}}
     owners = [{"uid": "other"}, {"uid": "pod", "controller": True}]
     found = decode_claim(raw("c", spec, ownerReferences=owners))
     exactly, listed = found.spec.requests
@@ -128,14 +133,11 @@ def test_a_claim_and_what_it_asks_for():
         "gpu",
         ("true",),
         2,
-        admin=True,
         tolerations=(Toleration("bad", "Exists"),),
         tolerations_text=choice.tolerations_text,
-        capacity=(("memory", "2Gi"),),
     )
     assert listed.is_list
     assert listed.choices == (DeviceChoice("all", "gpu", count=None),)
-    assert found.spec.constraints == (DeviceConstraint((), match="d/model"),)
     assert (found.owner_uid, found.version, found.allocation) == ("pod", "7", None)
 
 
@@ -147,10 +149,6 @@ ALLOCATION = {
                 "driver": "d",
                 "pool": "p",
                 "device": "x",
-                "bindingConditions": ["Ready"],
-                "bindingFailureConditions": ["Failed"],
-                "shareID": "0-1",
-                "consumedCapacity": {"memory": "1Gi"},
             }
         ],
         "config": [{"source": "FromClass", "requests": ["r1/all"], "opaque": {"driver": "d"}}],
@@ -163,36 +161,54 @@ ALLOCATION = {
 }
 
 
-def device_status(condition: str) -> dict:
-    conditions = [{"type": condition, "status": "True"}]
-    return {"driver": "d", "pool": "p", "device": "x", "conditions": conditions}
-
-
 def test_an_allocation_is_read_and_written_alike():
     status = {"allocation": ALLOCATION, "reservedFor": [{"resource": "pods", "uid": "pod"}]}
     found = decode_claim(raw("c", {"devices": {"requests": REQUESTS}}, status=status))
     [given] = found.allocation.devices
     assert given.device == DeviceId("d", "p", "x")
-    assert (given.share_id, given.consumed) == ("0-1", (("memory", "1Gi"),))
+    assert given.is_exclusive
     assert found.allocation.nodes == (
         SelectorTerm(fields=(Requirement("metadata.name", "In", ("n0",)),)),
     )
     assert found.allocation.config[0] == GivenConfig("FromClass", ("r1/all",), '{"driver": "d"}')
     assert found.reserved_for == ("pod",)
-    assert found.binding_pending
+    assert found.unusable == ""
     import msgspec
 
     assert json.loads(msgspec.json.encode(allocation_body(found.allocation))) == ALLOCATION
 
 
 @pytest.mark.parametrize(
-    ("condition", "failed", "pending"),
-    [("Ready", "", False), ("Failed", "Failed of device d/p/x", False), ("Other", "", True)],
+    ("more", "is_exclusive", "unusable"),
+    [
+        ({"adminAccess": True}, False, ""),
+        ({"shareID": "0-1", "consumedCapacity": {"memory": "1Gi"}}, False, ""),
+        (
+            {"bindingConditions": ["Ready"]},
+            True,
+            "status.allocation.devices.results[0].bindingConditions is not supported",
+        ),
+    ],
 )
-def test_conditions_of_a_device_are_understood(condition, failed, pending):
-    status = {"allocation": ALLOCATION, "devices": [device_status(condition)]}
+def test_what_another_scheduler_gave(more, is_exclusive, unusable):
+    [result] = ALLOCATION["devices"]["results"]
+    status = {"allocation": {"devices": {"results": [result | more]}}}
     found = decode_claim(raw("c", {"devices": {"requests": []}}, status=status))
-    assert (found.binding_failed, found.binding_pending) == (failed, pending)
+    assert [one.is_exclusive for one in found.allocation.devices] == [is_exclusive]
+    assert found.unusable == unusable
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ({"matchAttribute": "d/a"}, "spec.devices.constraints[0].matchAttribute is not supported"),
+        ({"distinctAttribute": "d/a"}, "constraints[0].distinctAttribute is not supported"),
+        ({}, "spec.devices.constraints[0] is of an unknown kind"),
+    ],
+)
+def test_constraints_of_a_claim_are_its_defect(constraint, said):
+    found = decode_claim(raw("c", {"devices": {"requests": [], "constraints": [constraint]}}))
+    assert said in found.spec.defect
 
 
 @pytest.mark.parametrize(
@@ -210,9 +226,27 @@ def test_conditions_of_a_device_are_understood(condition, failed, pending):
         (
             {
                 "name": "r",
-                "exactly": {"deviceClassName": "g", "capacity": {"requests": {"m": "lots"}}},
+                "exactly": {"deviceClassName": "g", "capacity": {"requests": {"m": "1"}}},
             },
-            "'lots' is not a quantity",
+            "spec.devices.requests[0].exactly.capacity.requests is not supported",
+        ),
+        (
+            {"name": "r", "exactly": {"deviceClassName": "g", "adminAccess": True}},
+            "spec.devices.requests[0].exactly.adminAccess is not supported",
+        ),
+        (
+            {
+                "name": "r",
+                "firstAvailable": [
+                    {"name": "a", "deviceClassName": "g"},
+                    {
+                        "name": "b",
+                        "deviceClassName": "g",
+                        "capacity": {"requests": {"m": "1"}},
+                    },
+                ],
+            },
+            "spec.devices.requests[0].firstAvailable[1].capacity.requests is not supported",
         ),
     ],
 )
@@ -220,7 +254,6 @@ def test_what_a_claim_asks_and_is_not_known_is_its_defect(request_, said):
     found = decode_claim(raw("c", {"devices": {"requests": [request_]}}))
     assert found.spec == replace(found.spec, requests=())
     assert said in found.spec.defect
-    assert "claim team/c" in found.spec.defect
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import pytest
 import yaml
 
 from quorate.core.model import (
-    ContainerDevices,
     GangKey,
     Owner,
     PodClaim,
@@ -71,7 +70,6 @@ def test_a_worker_of_a_pytorch_job():
             Toleration(),
         ),
         scored=(1500, 2 * GI),
-        extended=(ContainerDevices("main", brief=False, requests=(("nvidia.com/gpu", 8, 2),)),),
     )
     assert (decoded.defect, decoded.warning) == ("", "")
 

@@ -7,22 +7,20 @@ Source: PreFilter of kube-scheduler 1.36's DynamicResources.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from quorate.core.cluster.devices.counts import ClaimKey
+from quorate.core.cluster.devices.assumed import ClaimKey
 from quorate.core.cluster.devices.devices import Devices
-from quorate.core.cluster.devices.special_claims import SpecialRequest, requests_of
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.model import DeviceClass, Pod, SelectorTerm, policy
 from quorate.core.model.devices import (
     Allocation,
-    ContainerDevices,
+    ClaimSpec,
     DeviceChoice,
     DeviceConfig,
-    DeviceConstraint,
     DeviceRequest,
 )
-from quorate.core.model.quantity import may_be_devices
 
 SCORE_OF_FIRST = 8
 """The score of a list's first choice: FirstAvailableDeviceRequestMaxSize."""
@@ -60,7 +58,6 @@ class UnallocatedClaim(NamedTuple):
 
     place: int
     requests: tuple[Request, ...]
-    constraints: tuple[DeviceConstraint, ...]
     config: tuple[DeviceConfig, ...]
     shared: ClaimKey | None = None
 
@@ -72,113 +69,38 @@ class UnallocatedClaim(NamedTuple):
 
 
 class AllocatedClaim(NamedTuple):
-    """A claim with devices: the nodes that reach them (None: all nodes), and its score.
-
-    ``unusable`` says that preparing one of its devices has failed.
-    """
+    """A claim with devices: the nodes that reach them (None: all nodes), and its score."""
 
     nodes: tuple[SelectorTerm, ...] | None
     score: int = 0
-    unusable: bool = False
-
-
-class ExtendedResources(NamedTuple):
-    """A pod's extended resources, of which device classes back some.
-
-    ``unbacked`` are those that a node must list. ``is_left_over`` says that an earlier attempt made
-    a special claim for the pod, which has to be deleted first.
-    """
-
-    containers: tuple[ContainerDevices, ...]
-    classes: tuple[DeviceClass, ...]
-    backed: tuple[str, ...]
-    unbacked: tuple[str, ...]
-    is_left_over: bool
-
-    def claim(self, place: int, resources: frozenset[str]) -> UnallocatedClaim:
-        """Return the special claim for these backed resources, the last of the pod's claims."""
-        class_of = dict(zip(self.backed, self.classes, strict=True))
-        wanted, _ = requests_of(self.containers, resources)
-        return UnallocatedClaim(
-            place=place,
-            requests=tuple(
-                Request(one.name, False, (_exactly(one, class_of[one.resource]),)) for one in wanted
-            ),
-            constraints=(),
-            config=(),
-        )
-
-
-def _exactly(one: SpecialRequest, device_class: DeviceClass) -> Choice:
-    wanted = DeviceChoice(one.name, device_class.name, count=one.devices)
-    return Choice(wanted, device_class)
 
 
 class _Open(NamedTuple):
     place: int
-    spec: int
+    spec: ClaimSpec
     shared: ClaimKey | None
-
-
-_Part = AllocatedClaim | _Open
 
 
 class DeviceNeeds:
     """The device needs of a pod: all its claims. Equal needs are one object.
 
     ``problem`` says why the claims cannot be satisfied on any node now. ``unallocated`` are claims
-    without devices, ``allocated`` claims with devices. ``extended`` are extended resources that
-    devices may satisfy: the needs on a node depend on which of them it lists itself. ``lacking``
-    returns the needs for a node that lacks some; their ``lacks`` are these resources.
+    without devices, ``allocated`` claims with devices.
     """
 
-    __slots__ = (
-        "_claims",
-        "_lacking",
-        "allocated",
-        "extended",
-        "id",
-        "lacks",
-        "problem",
-        "unallocated",
-        "weight",
-    )
+    __slots__ = ("allocated", "id", "problem", "unallocated", "weight")
 
     def __init__(
         self,
         number: int,
         claims: tuple[UnallocatedClaim | AllocatedClaim, ...] = (),
         problem: str = "",
-        extended: ExtendedResources | None = None,
-        lacks: frozenset[str] = frozenset(),
     ) -> None:
         self.id = number
-        self.lacks = lacks
         self.unallocated = tuple(one for one in claims if isinstance(one, UnallocatedClaim))
         self.allocated = tuple(one for one in claims if isinstance(one, AllocatedClaim))
         self.problem = problem
         self.weight = 1 + len(self.allocated) + sum(one.weight for one in self.unallocated)
-        self.extended = extended
-        self._claims = claims
-        self._lacking: dict[frozenset[str], DeviceNeeds] = {}
-
-    def lacking(self, resources: frozenset[str]) -> DeviceNeeds:
-        """Return the needs on nodes that lack these of the ``extended`` resources."""
-        if self.extended is None:
-            return self
-        known = self._lacking.get(resources)
-        if known is None:
-            place = len(self._claims)
-            special = (self.extended.claim(place, resources),) if resources else ()
-            known = self._lacking[resources] = DeviceNeeds(
-                self.id, (*self._claims, *special), lacks=resources
-            )
-        return known
-
-    @property
-    def at_most(self) -> DeviceNeeds:
-        """The needs on a node that lists none of the backed extended resources."""
-        return self.lacking(frozenset(self.extended.backed) if self.extended else frozenset())
 
 
 class DeviceNeedsTable:
@@ -186,72 +108,31 @@ class DeviceNeedsTable:
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
-        self._known: dict[tuple[object, ...], DeviceNeeds] = {}
-        """In order of their last use, the oldest first."""
-        self._weight = 0
+        self._known: LruCache[tuple[object, ...], DeviceNeeds] = LruCache()
         self._made = 0
-        """The number of needs made so far; a number is never reused."""
+        """The number of needs made so far; a number is never used again."""
 
     def of(self, pod: Pod) -> DeviceNeeds | None:
-        """Return the pod's device needs; None if it has no claims and no backed resources."""
+        """Return the pod's device needs; None if it has no claims."""
+        if not pod.device_claims:
+            return None
         most = policy.DEVICE_CLAIMS_PER_POD_MAX
         if len(pod.device_claims) > most:
             words = f"spec.resourceClaims has {len(pod.device_claims)} entries, and at most {most}"
             return self._named("too many claims", f"{words} are looked at")
-        key: list[_Part] = []
-        for entry in pod.device_claims:
-            if entry.claim == "":
-                continue
-            problem = self._problem(pod, entry.claim, own=entry.own)
+        parts: list[AllocatedClaim | _Open] = []
+        for place, (name, own) in enumerate(claims_of(pod).items()):
+            problem = self._problem(pod, name, own=own)
             if problem is not None:
                 return self._named(*problem)
-            assert entry.claim is not None, "a claim that is not made is a problem"
-            name = pod.namespace, entry.claim
-            allocation = self._devices.allocation(name)
-            claim = self._devices.claims[name]
+            assert name is not None, "a claim that is not made is a problem"
+            key = pod.namespace, name
+            claim, allocation = self._devices.claims[key], self._devices.allocation(key)
             if allocation is not None:
-                key.append(
-                    allocated_claim(
-                        claim.spec.requests, allocation, unusable=bool(claim.binding_failed)
-                    )
-                )
+                parts.append(allocated_claim(claim.spec.requests, allocation))
             else:
-                number = self._devices.spec_number(name)
-                key.append(_Open(len(key), number, None if entry.own else name))
-        backed = self._backed(pod) if pod.spec.extended else ()
-        if backed:
-            found = self._of_claims(tuple(key))
-            return found if found.problem else self._with_extended(found, pod, backed)
-        return self._of_claims(tuple(key)) if key else None
-
-    def _backed(self, pod: Pod) -> tuple[str, ...]:
-        """Return the pod's extended resources that device classes back."""
-        backing = self._devices.backed
-        asked = (name for name, amount in pod.spec.requests if amount)
-        return tuple(name for name in asked if name in backing and may_be_devices(name))
-
-    def _with_extended(self, found: DeviceNeeds, pod: Pod, backed: tuple[str, ...]) -> DeviceNeeds:
-        devices = self._devices
-        is_left_over = pod.uid in devices.special
-        asked = tuple(name for name, amount in pod.spec.requests if amount)
-        key = devices.classes_version, found.id, pod.spec.extended, asked, is_left_over
-        known = self._lookup(key)
-        if known is not None:
-            return known
-        containers = tuple(
-            one._replace(requests=tuple(r for r in one.requests if r[0] in backed))
-            for one in pod.spec.extended
-        )
-        if problem := _too_much_extended(backed, containers):
-            return self._named("too much extended", problem)
-        extended = ExtendedResources(
-            containers=containers,
-            classes=tuple(devices.backed[name] for name in backed),
-            backed=backed,
-            unbacked=tuple(n for n in asked if n not in backed and may_be_devices(n)),
-            is_left_over=is_left_over,
-        )
-        return self._keep(key, (*found.unallocated, *found.allocated), extended=extended)
+                parts.append(_Open(place, claim.spec, None if own else key))
+        return self._of_claims(tuple(parts)) if parts else None
 
     def _problem(self, pod: Pod, name: str | None, *, own: bool) -> tuple[str, str] | None:
         """Return kind and message of a problem with a claim that rules out every node, or None."""
@@ -266,41 +147,36 @@ class DeviceNeedsTable:
         if own and claim.owner_uid != pod.uid:
             words = f"was not created for Pod {full} (Pod is not owner)"
             return "foreign", f"ResourceClaim {pod.namespace}/{name} {words}"
-        if claim.spec.defect and claim.allocation is None:
-            return "defect", claim.spec.defect
+        defect = claim.spec.defect if claim.allocation is None else claim.unusable
+        if defect:
+            return "defect", f"claim {pod.namespace}/{name}: {defect}"
         return None
 
     def _named(self, kind: str, text: str) -> DeviceNeeds:
         """Return the needs that all pods with this kind of problem share; ``text`` names one."""
         key = self._devices.classes_version, kind
-        device_needs = self._lookup(key) or self._keep(key)
+        device_needs = self._known.get(key) or self._keep(key)
         device_needs.problem = text
         return device_needs
 
-    def _of_claims(self, parts: tuple[_Part, ...]) -> DeviceNeeds:
+    def _of_claims(self, parts: tuple[AllocatedClaim | _Open, ...]) -> DeviceNeeds:
         key = self._devices.classes_version, *parts
-        known = self._lookup(key)
+        known = self._known.get(key)
         if known is not None:
             return known
         claims: list[UnallocatedClaim | AllocatedClaim] = []
-        for one in parts:
-            if isinstance(one, AllocatedClaim):
-                claims.append(one)
-                continue
-            found = self._claim(one)
+        for part in parts:
+            found = part if isinstance(part, AllocatedClaim) else self._claim(part)
             if isinstance(found, str):
                 return self._keep(key, problem=found)
             claims.append(found)
-        opened = [one for one in claims if isinstance(one, UnallocatedClaim)]
-        if problem := _too_much(opened):
-            return self._keep(key, problem=problem)
-        return self._keep(key, tuple(claims))
+        problem = _too_much(one for one in claims if isinstance(one, UnallocatedClaim))
+        return self._keep(key, () if problem else tuple(claims), problem)
 
     def _claim(self, part: _Open) -> UnallocatedClaim | str:
         """Return an open claim with its classes looked up, or a message that one is missing."""
-        spec = self._devices.spec(part.spec)
         requests = []
-        for request in spec.requests:
+        for request in part.spec.requests:
             choices = []
             for wanted in request.choices:
                 found = self._devices.classes.get(wanted.device_class)
@@ -310,33 +186,30 @@ class DeviceNeedsTable:
                     return f"request {label}: {words}"
                 choices.append(Choice(wanted, found))
             requests.append(Request(request.name, request.is_list, tuple(choices)))
-        return UnallocatedClaim(
-            part.place, tuple(requests), spec.constraints, spec.config, part.shared
-        )
-
-    def _lookup(self, key: tuple[object, ...]) -> DeviceNeeds | None:
-        found = self._known.pop(key, None)
-        if found is not None:
-            self._known[key] = found
-        return found
+        return UnallocatedClaim(part.place, tuple(requests), part.spec.config, part.shared)
 
     def _keep(
         self,
         key: tuple[object, ...],
         claims: tuple[UnallocatedClaim | AllocatedClaim, ...] = (),
         problem: str = "",
-        extended: ExtendedResources | None = None,
     ) -> DeviceNeeds:
-        made = DeviceNeeds(self._made, claims, problem, extended)
+        made = DeviceNeeds(self._made, claims, problem)
         self._made += 1
-        self._weight += made.weight
-        while self._known and self._weight > policy.DEVICE_ASKS_MAX:
-            self._weight -= self._known.pop(next(iter(self._known))).weight
-        self._known[key] = made
+        self._known.put(key, made, policy.DEVICE_ASKS_MAX, made.weight)
         return made
 
 
-def _too_much(claims: list[UnallocatedClaim]) -> str:
+def claims_of(pod: Pod) -> dict[str | None, bool]:
+    """Return the claims that the pod needs, each once, and whether it is the pod's own."""
+    found: dict[str | None, bool] = {}
+    for entry in pod.device_claims:
+        if entry.claim != "":
+            found[entry.claim] = entry.own or found.get(entry.claim, False)
+    return found
+
+
+def _too_much(claims: Iterable[UnallocatedClaim]) -> str:
     """Return a message if the claims exceed the bounds on choices and selectors, else ""."""
     choices = [
         choice for claim in claims for request in claim.requests for choice in request.choices
@@ -353,30 +226,13 @@ def _too_much(claims: list[UnallocatedClaim]) -> str:
     return ""
 
 
-def _too_much_extended(backed: tuple[str, ...], containers: tuple[ContainerDevices, ...]) -> str:
-    """Return a message if the pod exceeds the bounds on extended resources, else ""."""
-    most = policy.DEVICE_RESOURCES_PER_POD_MAX
-    if len(backed) > most:
-        words = f"spec.containers ask for {len(backed)} extended resources that device classes back"
-        return f"{words}, and at most {most} are looked at"
-    count = sum(bool(one.requests) for one in containers)
-    most = policy.DEVICE_CONTAINERS_PER_POD_MAX
-    if count > most:
-        words = f"{count} of spec.containers ask for extended resources that device classes back"
-        return f"{words}, and at most {most} are looked at"
-    return ""
-
-
 def allocated_claim(
-    requests: Sequence[Request | DeviceRequest],
-    allocation: Allocation,
-    *,
-    unusable: bool = False,
+    requests: Sequence[Request | DeviceRequest], allocation: Allocation
 ) -> AllocatedClaim:
-    """Return a claim with these requests and allocated devices; ``unusable`` as in HeldClaim."""
+    """Return a claim with these requests and allocated devices."""
     given = {one.request for one in allocation.devices}
     score = 0
     for request in requests:
         labels = [f"{request.name}/{one.name}" for one in request.choices if request.is_list]
         score += sum(SCORE_OF_FIRST - at for at, label in enumerate(labels) if label in given)
-    return AllocatedClaim(allocation.nodes, score, unusable)
+    return AllocatedClaim(allocation.nodes, score)

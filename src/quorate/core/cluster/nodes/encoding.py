@@ -42,8 +42,6 @@ class Resources:
     def __init__(self) -> None:
         self.names: list[str] = list(FIRST_RESOURCES)
         self.columns: dict[str, int] = {name: index for index, name in enumerate(self.names)}
-        self.backed: frozenset[str] = frozenset()
-        """Extended resources that a DeviceClass backs: devices satisfy them on other nodes."""
         self.version = 0
         """Grows whenever pod classes have to be encoded again."""
         self._nodes: Counter[str] = Counter()
@@ -99,12 +97,6 @@ class Resources:
         self.columns = {name: index for index, name in enumerate(self.names)}
         self.version += 1
         return kept
-
-    def set_backed(self, names: Iterable[str]) -> None:
-        """Set the names of the extended resources that device classes back."""
-        backed = frozenset(names)
-        self.version += backed != self.backed
-        self.backed = backed
 
 
 class PodClass:
@@ -188,8 +180,7 @@ class PodClass:
         self._version = self._resources.version
         self._demands = tuple((columns[name], n) for name, n in asked if name in columns)
         self._columns = tuple(column for column, _ in self._demands)
-        backed = self._resources.backed
-        self._missing = tuple(n for n in asked if n[0] not in columns and n[0] not in backed)
+        self._missing = tuple(n for n in asked if n[0] not in columns)
 
     def variant(
         self,

@@ -11,6 +11,8 @@ SEARCH_US_PER_STEP = 16
 """Microseconds of work of the joint search, as it estimates them, that are one step."""
 DEVICE_LOOKS_PER_STEP = 8
 """A search counts one step for so many devices looked at."""
+DEVICES_LISTED_PER_LOOK = 16
+"""Devices that are listed for a choice in the time of one look."""
 CEL_COST_PER_STEP = 150
 """So much cost is one step."""
 CHECKED_NODES_PER_STEP = 1_500
@@ -55,8 +57,6 @@ DEVICE_SEARCH_STEPS = 3
 """Steps of a search for devices that succeeds at once."""
 DEVICES_TAKEN_PER_STEP = 32
 """Devices of a kind of node that are listed anew after it has given some away."""
-DEVICES_COUPLED_PER_STEP = 16
-"""Devices of views that change because others were given away."""
 DEVICES_SORTED_PER_STEP = 16
 """Devices of a kind of node that are sorted by what device needs may have of them."""
 QUEUE_LOOKS_PER_STEP = 8
@@ -84,8 +84,10 @@ MASK_ROWS_AS_WHOLE = 8
 MASK_ROWS_PER_ROW = 700
 """What a whole mask takes, in rows: so many, and one for each of so many rows of it."""
 
-# What parts of CEL selectors cost (``room.devices.cel.cost``), with the library.
+# What parts of CEL selectors cost (``room.devices.cel.text``), with the library.
 
+CEL_TOKEN_COST = 10
+"""A name, number, text or sign."""
 CEL_CALL_COST = 30
 """A call of a function, and passing a device's attributes at all."""
 CEL_ATTRIBUTE_COST = 20
@@ -94,34 +96,3 @@ CEL_WHOLE_DEVICE_LOOKUPS = 2
 """Passing a whole device counts as this many look-ups."""
 CEL_OWN_CALL_COST = 300
 """A call of a function of ours (``cel.programs``): it parses quantities and versions each time."""
-CEL_BYTES_PER_COST = 5
-"""Bytes that a call reads or makes, and elements of lists."""
-CEL_ELEMENT_COST = 8
-"""Passing one element of a list that a function returns."""
-CEL_PATTERN_COST = 10
-"""Compiling any pattern; the library does so on each use."""
-CEL_LITERAL_COST = 2
-"""One character of a pattern; six times as much if it is not ASCII."""
-CEL_LITERAL_ANY_CASE_COST = 12
-"""The same in a pattern that ignores case."""
-CEL_GROUP_COST = 5
-"""A group of a pattern, besides what is in it."""
-CEL_REPEAT_COST = 70
-"""A sign that repeats what stands before it."""
-CEL_ANY_COST = 60
-"""The sign for any character, and a set of characters, besides what is in it."""
-CEL_NEGATED_SET_COST = 260
-"""A set of all other characters."""
-CEL_ESCAPE_COST = 20
-"""An escaped character."""
-CEL_CLASS_COSTS = {
-    "w": 3000,
-    "W": 3000,
-    "p": 3000,
-    "P": 3000,
-    "d": 250,
-    "D": 500,
-    "s": 50,
-    "S": 100,
-}
-"""Classes of characters, by their letter: they are Unicode's, with hundreds of ranges each."""

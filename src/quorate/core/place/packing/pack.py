@@ -91,10 +91,7 @@ def _pack_one_by_one(pod_class: PodClass, count: int, room: Room, packing: Packi
 
 def _is_free_of_others(pod_class: PodClass, room: Room) -> bool:
     """Whether only the volumes that are left decide where the pods go."""
-    devices = pod_class.device_needs is not None and room.device_room.couples(
-        pod_class.device_needs.at_most
-    )
-    return not devices and not _is_in_its_own_way(pod_class, room)
+    return not _shares_a_claim(pod_class, room) and not _is_in_its_own_way(pod_class, room)
 
 
 def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packing) -> Ints:
@@ -118,11 +115,13 @@ def _pack_as_served(pod_class: PodClass, count: int, room: Room, packing: Packin
 
 def _is_one_by_one(pod_class: PodClass, room: Room) -> bool:
     """Whether one pod's volumes or devices limit the next pod's choice on other nodes."""
-    if pod_class.device_needs is not None and room.device_room.couples(
-        pod_class.device_needs.at_most
-    ):
-        return True
-    return room.volumes.constrains(pod_class)
+    return _shares_a_claim(pod_class, room) or room.volumes.constrains(pod_class)
+
+
+def _shares_a_claim(pod_class: PodClass, room: Room) -> bool:
+    """Whether the first pod decides on the devices of a claim that others use too."""
+    device_needs = pod_class.device_needs
+    return device_needs is not None and room.device_room.is_tied(device_needs)
 
 
 def is_exact(pod_class: PodClass, room: Room) -> bool:

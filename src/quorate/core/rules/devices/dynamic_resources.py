@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -21,9 +20,8 @@ from quorate.core.cluster.devices.requests import DeviceNeeds
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.nodes.terms import matches_any_term
 from quorate.core.model import Pod, SelectorTerm, policy
-from quorate.core.room.devices.allocator import ChosenDevices
 from quorate.core.room.devices.cel.programs import Broken
-from quorate.core.room.devices.device_room import by_nodes
+from quorate.core.room.devices.search import ChosenDevices
 from quorate.core.room.room import Room
 from quorate.core.rules.interests import DEVICES, Interest
 from quorate.core.rules.rule import Rule, RuleKind
@@ -31,44 +29,27 @@ from quorate.core.rules.verdict import Refusal, Verdict, rejected
 
 CANNOT_ALLOCATE = Refusal("cannot allocate all claims", resolvable=False)
 NOT_AVAILABLE = Refusal("resourceclaim not available on the node", resolvable=False)
-LEFT_OVER = Refusal("cannot schedule extended resource claim", resolvable=False)
-NOT_LISTED = Refusal("cannot fit resource", resolvable=False)
 _SELECTOR = re.compile(r"(request|class) (.+?): selector #([0-9]+): ")
 _BROKEN = re.compile(_SELECTOR.pattern + r"CEL (compile error|result of type|expressions need)")
-_REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE, LEFT_OVER, NOT_LISTED)
+_REFUSALS = (CANNOT_ALLOCATE, NOT_AVAILABLE)
 
 
 def judge(pod_class: PodClass, room: Room) -> Verdict | None:
-    """Return what the rule says of each node; None: nothing, as the pod has no claims."""
+    """Return what the rule says of each node; None: nothing, as the pod has no claims.
+
+    Of very many different messages the last stands for all that do not fit into a code.
+    """
     device_needs = pod_class.device_needs
     if device_needs is None:
         return None
     if device_needs.problem:
         return rejected(device_needs.problem, len(room.free))
-    codes = np.zeros(len(room.free), np.int8)
     refusals = {one: code for code, one in enumerate(_REFUSALS, start=1)}
-    for part, rows in by_nodes(device_needs, room.snapshot):
-        codes[rows] = _codes(part, rows, room, refusals)
-    if device_needs.extended is not None:
-        codes[_lack_any(device_needs.extended.unbacked, room)] = refusals[NOT_LISTED]
-        if device_needs.extended.is_left_over:
-            codes[:] = refusals[LEFT_OVER]
-    return Verdict(codes, tuple(refusals))
-
-
-def _codes(
-    device_needs: DeviceNeeds, rows: Ints, room: Room, refusals: dict[Refusal, int]
-) -> np.ndarray[Any, np.dtype[np.int8]]:
-    """Return int8[m]: the verdicts on these rows, as codes of ``refusals``, which may grow.
-
-    Of very many different ones the last stands for all that do not fit into a code.
-    """
-    codes = np.where(can_reach(device_needs, room)[rows], 0, refusals[NOT_AVAILABLE]).astype(
-        np.int8
-    )
+    reached = can_reach(device_needs, room)
+    codes = np.where(reached, 0, refusals[NOT_AVAILABLE]).astype(np.int8)
     if room.device_room.is_settled(device_needs):
-        return codes
-    index, outcomes = room.device_room.for_one_pod(device_needs, rows)
+        return Verdict(codes, tuple(refusals))
+    index, outcomes = room.device_room.for_one_pod(device_needs, np.arange(len(codes)))
     code_of = []
     for outcome in outcomes:
         if outcome is None:
@@ -81,14 +62,7 @@ def _codes(
         else:
             code_of.append(0)
     failed = np.array(code_of, np.int8)[index]
-    return np.where(failed > 0, failed, codes)
-
-
-def _lack_any(names: tuple[str, ...], room: Room) -> Mask:
-    lacks = np.zeros(len(room.free), np.bool_)
-    for name in names:
-        lacks |= room.snapshot.sizes(name) == 0
-    return lacks
+    return Verdict(np.where(failed > 0, failed, codes), tuple(refusals))
 
 
 def limit(device_needs: DeviceNeeds, count: Ints, room: Room, *, together: bool) -> Ints:
@@ -99,17 +73,15 @@ def limit(device_needs: DeviceNeeds, count: Ints, room: Room, *, together: bool)
     """
     if device_needs.problem:
         return np.zeros_like(count)
-    if device_needs.extended is not None and device_needs.extended.is_left_over:
-        return np.zeros_like(count)
     count = np.where(can_reach(device_needs, room), count, 0)
-    for part, rows in by_nodes(device_needs, room.snapshot, np.flatnonzero(count)):
-        if not len(rows) or room.device_room.is_settled(part):
-            continue
-        pods = room.device_room.pods(part, rows)
-        if together and room.device_room.is_tied(part):
-            most = int(count[rows][pods > 0].max(initial=0))
-            pods = np.where(count[rows] == most, pods, 0)
-        count[rows] = np.minimum(count[rows], pods)
+    rows = np.flatnonzero(count)
+    if not len(rows) or room.device_room.is_settled(device_needs):
+        return count
+    pods = room.device_room.pods(device_needs, rows)
+    if together and room.device_room.is_tied(device_needs):
+        most = int(count[rows][pods > 0].max(initial=0))
+        pods = np.where(count[rows] == most, pods, 0)
+    count[rows] = np.minimum(count[rows], pods)
     return count
 
 
@@ -117,8 +89,6 @@ def can_reach(device_needs: DeviceNeeds, room: Room) -> Mask:
     """Return bool[n]: nodes that reach the devices of all claims that have some."""
     mask = np.ones(len(room.free), np.bool_)
     for allocated_claim in room.device_room.allocated(device_needs):
-        if allocated_claim.unusable:
-            mask[:] = False
         mask &= reaches(allocated_claim.nodes, room)
     return mask
 
@@ -138,28 +108,25 @@ def cap(pod_class: PodClass, room: Room, count: Ints, together: bool) -> None:
 
 def interests(pod_class: PodClass, _room: Room) -> set[Interest]:
     """Name the news of devices, if the class asks for some."""
-    return {DEVICES} if pod_class.device_needs is not None or pod_class.spec.extended else set()
+    return {DEVICES} if pod_class.device_needs is not None else set()
 
 
 def score(pod_class: PodClass, room: Room, feasible: Mask) -> Ints | None:
     """Return int64[n] from 0 to 100: ``100 * raw / max`` over the feasible nodes; None: no claims.
 
     ``raw`` is the sum of 8 minus the place of the choice, over all requests that are lists; 0 when
-    no claim has to get devices any more, nor might have to on another node (extended resources).
+    no claim has to get devices any more.
     """
     device_needs = pod_class.device_needs
     if device_needs is None or device_needs.problem:
         return None
     raw = np.zeros(len(feasible), np.int64)
-    for part, rows in by_nodes(device_needs, room.snapshot):
-        standing = sum(one.score for one in room.device_room.allocated(part))
-        if room.device_room.is_settled(part):
-            if device_needs.extended is not None:
-                raw[rows] = np.where(can_reach(part, room)[rows], standing, 0)
-            continue
-        index, outcomes = room.device_room.for_one_pod(part, rows)
-        scored = [standing + one.score if isinstance(one, ChosenDevices) else 0 for one in outcomes]
-        raw[rows] = np.where(can_reach(part, room)[rows], np.array(scored, np.int64)[index], 0)
+    if room.device_room.is_settled(device_needs):
+        return raw
+    standing = sum(one.score for one in room.device_room.allocated(device_needs))
+    index, outcomes = room.device_room.for_one_pod(device_needs, np.arange(len(feasible)))
+    scored = [standing + one.score if isinstance(one, ChosenDevices) else 0 for one in outcomes]
+    raw = np.where(can_reach(device_needs, room), np.array(scored, np.int64)[index], 0)
     highest = int(raw[feasible].max(initial=0))
     return 100 * raw // highest if highest else raw
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.cluster import Cluster
-from quorate.core.cluster.devices.special_claims import DELEGATED
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.nodes.encoding import CPU, MEMORY, PODS, PodClass
 from quorate.core.cluster.nodes.slots import slots_of
@@ -59,16 +58,13 @@ def lacking(pod_class: PodClass, free: Ints, names: list[str]) -> dict[str, Mask
 
 
 def free_of(name: str, room: Room, rows: Ints) -> Ints:
-    """Return int64[len(rows)]: how much of a resource is free on these rows.
-
-    What devices are given for seems to be there (``special_claims.DELEGATED``).
-    """
+    """Return int64[len(rows)]: how much of a resource is free on these rows."""
     resources = room.snapshot.table.resources
     column = resources.columns.get(name)
     if column is not None:
         free: Ints = room.free[rows, column]
         return free
-    return np.full(len(rows), DELEGATED if name in resources.backed else 0, np.int64)
+    return np.zeros(len(rows), np.int64)
 
 
 def could_hold(size: Ints, column: int, amount: int) -> bool:

@@ -82,7 +82,6 @@ def _above(spec: PodSpec) -> Iterator[str]:
 
 def _cut(spec: PodSpec) -> PodSpec:
     """Return the spec without what is above a bound; requests are never cut."""
-    parts = policy.CONTAINERS_PER_POD_MAX
     selector = spec.node_selector[: policy.EXPRESSIONS_PER_POD_MAX]
     on_nodes = _Left(policy.EXPRESSIONS_PER_POD_MAX, len(selector))
     near = _Left(policy.POD_TERMS_PER_POD_MAX)
@@ -99,7 +98,6 @@ def _cut(spec: PodSpec) -> PodSpec:
         preferred_affinity=near.take(spec.preferred_affinity),
         spread=_Left(policy.SPREADS_PER_POD_MAX).take(spec.spread),
         disks=_Left(policy.VOLUMES_PER_POD_MAX).take(spec.disks),
-        extended=spec.extended if len(spec.extended) <= parts else (),
     )
 
 

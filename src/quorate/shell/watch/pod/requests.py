@@ -10,12 +10,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from quorate.core.model.devices import ContainerDevices
 from quorate.core.model.quantity import (
     QUANTITY_MAX,
     QuantityError,
     is_node_resource,
-    may_be_devices,
     parse_amount,
 )
 from quorate.shell.watch.pod.wire import (
@@ -55,29 +53,6 @@ def scored_requests(spec: Spec, status: Status | None, *, pod_level: bool) -> tu
     """
     total = _requests(spec, status, _LEAST, pod_level=pod_level)
     return total.get("cpu", 0), total.get("memory", 0)
-
-
-def extended_requests(spec: Spec) -> tuple[ContainerDevices, ...]:
-    """Return the extended resources of each container; empty if none has any."""
-    found = []
-    count = len(spec.init_containers or ())
-    for index, one in enumerate((*(spec.init_containers or ()), *spec.containers)):
-        amounts = _of_container(one, f"spec.containers[{index}]")
-        names = sorted(_names(one.resources))
-        requests = tuple(
-            (name, amounts[name], place)
-            for place, name in enumerate(names)
-            if amounts.get(name) and may_be_devices(name)
-        )
-        brief = index < count and one.restart_policy != "Always"
-        found.append(ContainerDevices(one.name or "", brief, requests))
-    return tuple(found) if any(one.requests for one in found) else ()
-
-
-def _names(raw: Raw) -> list[str]:
-    """Return the names of all requested resources, also of those with amount 0."""
-    requirements = decode_part(_REQUESTS, raw, "resources") if is_set(raw) else None
-    return list((requirements and requirements.requests) or ())
 
 
 def _requests(spec: Spec, status: Status | None, least: Amounts, *, pod_level: bool) -> Amounts:

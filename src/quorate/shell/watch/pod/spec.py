@@ -25,7 +25,7 @@ from quorate.shell.watch.pod.neighbours import (
     requirements,
     spread_constraints,
 )
-from quorate.shell.watch.pod.requests import extended_requests, pod_requests, scored_requests
+from quorate.shell.watch.pod.requests import pod_requests, scored_requests
 from quorate.shell.watch.pod.wire import (
     Affinity,
     Container,
@@ -88,7 +88,6 @@ def pod_spec(
         scored=scored,
         scored_pending=pending if pending != scored else None,
         containers=len(spec.containers) + len(spec.init_containers or ()),
-        extended=extended_requests(spec),
     )
 
 

@@ -17,9 +17,7 @@ from quorate.core.model import policy
 from quorate.core.model.devices import Attribute, DeviceTraits
 from quorate.core.model.quantity import QuantityError, exact
 from quorate.core.model.steps import costs
-from quorate.core.room.devices.cel import cost as cel_cost
-from quorate.core.room.devices.cel.names import CelError
-from quorate.core.room.devices.cel.text import rewrite
+from quorate.core.room.devices.cel.text import CelError, rewrite
 
 LIBRARY_MISSING = (
     "CEL selectors of devices need the extra devices, which is not installed where quorate runs:"
@@ -42,23 +40,30 @@ class Broken(str):
 class Program:
     """A compiled expression; ``compile_steps`` is what compiling costs.
 
-    ``broken`` says why the expression cannot be run, if so.
+    ``broken`` says why the expression cannot be run, if so; ``names_only`` as in ``Rewritten``.
     """
 
-    __slots__ = ("_cost", "_library", "_lookups", "_program", "broken", "compile_steps")
+    __slots__ = (
+        "_cost",
+        "_library",
+        "_lookups",
+        "_program",
+        "broken",
+        "compile_steps",
+        "names_only",
+    )
 
     def __init__(self, expression: str, library: Library) -> None:
         self._library = library
         self._program: Any = None
         self.broken: Broken | None = library.missing
-        self._cost, self._lookups = 0, 0
-        self.compile_steps = 20 + min(len(expression), policy.CEL_TEXT_MAX) // 40
+        self._cost, self._lookups, self.names_only = 0, 0, True
+        self.compile_steps = 20 + min(len(expression), policy.CEL_TEXT_MAX) // 10
         try:
-            text, tokens, self._cost, self._lookups = rewrite(expression)
+            text, self._cost, self._lookups, self.names_only = rewrite(expression)
         except CelError as error:
             self.broken = self.broken or Broken(f"CEL compile error: {error}")
         else:
-            self.compile_steps += tokens
             if self.broken is None:
                 self._program = self._compiled(text)
 
@@ -73,7 +78,8 @@ class Program:
         """Return an upper bound on the steps of one run for devices of these traits."""
         if self.broken is not None:
             return 1
-        lookup = cel_cost.lookup(len(traits.attributes) + len(traits.capacity))
+        size = len(traits.attributes) + len(traits.capacity)
+        lookup = costs.CEL_CALL_COST + costs.CEL_ATTRIBUTE_COST * size
         return 1 + (self._cost + self._lookups * lookup) // costs.CEL_COST_PER_STEP
 
     def run(self, traits: DeviceTraits) -> bool | Broken:
@@ -153,7 +159,7 @@ class Library:
                     "driver": traits.driver,
                     "attributes": self._attributes,
                     "capacity": self._capacity,
-                    "allowMultipleAllocations": traits.shareable,
+                    "allowMultipleAllocations": False,  # others are closed
                 },
             )
         found: object = compiled.execute(self._context)
@@ -254,15 +260,7 @@ def _integer(one: Value) -> int:
     return int(value)
 
 
-def _range(count: int) -> list[int]:
-    """Return the numbers below ``count``. Raises ``ValueError`` above the bound."""
-    if count > policy.CEL_LIST_MAX:
-        raise ValueError(f"lists.range makes at most {policy.CEL_LIST_MAX} elements")
-    return list(range(count))
-
-
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "lists.range": _range,
     "quantity": quantity,
     "isQuantity": _is_valid(quantity),
     "semver": semver,

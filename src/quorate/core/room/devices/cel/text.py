@@ -1,46 +1,82 @@
 """Rewrite a CEL expression about a device so that the library can evaluate it, if that is cheap.
 
 Kubernetes extends CEL: an unknown domain of ``device.attributes`` and ``device.capacity`` is an
-empty map, ``cel.bind(x, A, B)`` names a value, ``.?`` and ``[?]`` select optionally. The library
-knows none of these, so they become calls of functions (provided by ``programs``), and a bind
-becomes ``[A].map(x, B)[0]``. Everything else passes through as it is written.
+empty map, and ``.?`` and ``[?]`` select optionally. The library knows neither, so they become calls
+of functions (provided by ``programs``). Everything else passes through as it is written.
 
-The library has no bound of its own. So an upper bound of the cost is summed up on the way
-(``cost``), and an expression that may cost too much is refused, as kube-apiserver does.
+The library has no bound of its own. So there are no macros, which repeat a part of the expression,
+and of the functions only those that make no longer values than they read: the time to evaluate what
+is left grows with its text, which is bounded.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from quorate.core.model import policy
 from quorate.core.model.steps import costs
-from quorate.core.room.devices.cel import cost as cel_cost
-from quorate.core.room.devices.cel.cost import ALL_MAPS, DEVICE, MACROS, ONE_MAP, Part
-from quorate.core.room.devices.cel.names import MAPS, CelError, Token, tokens_of
 
-_OPERATORS = frozenset({"in"})
-_CLOSING = {"(": ")", "[": "]", "[?": "]", "{": "}"}
-OPTIONAL = "optional_of"
+_TOKEN = re.compile(
+    r"(?P<space>\s+|//[^\n]*)"
+    r"|(?P<text>[rRbB]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\""
+    r"|'(?:\\.|[^\\'\n])*'|\"(?:\\.|[^\\\"\n])*\"))"
+    r"|(?P<number>(?:0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)[uU]?)"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<sign>\.\?|\[\?|&&|\|\||[=!<>]=|.)",
+    re.DOTALL,
+)
+Token = tuple[str, str]
+"""The token's kind (text, number, word or sign), and its characters."""
+
+_MAPS = {"attributes": "attributes_of", "capacity": "capacity_of"}
+"""The maps of a device, each with the function that looks a domain up in it."""
+_CLOSING = {"(": ")", "[": "]", "[?": "]"}
+_MACROS = frozenset({"all", "bind", "exists", "exists_one", "filter", "map", "optMap"})
+_PARSING = frozenset({"quantity", "isQuantity", "semver", "isSemver", "isGreaterThan"})
+_PARSING |= {"isLessThan", "compareTo", "add", "sub", "sign", "isInteger", "asInteger"}
+_PARSING |= {"asApproximateFloat", "major", "minor", "patch"}
+"""Functions of ours (``programs``): they parse quantities and versions each time."""
+_FUNCTIONS = _PARSING | {"has", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii"}
+_FUNCTIONS |= {"size", "orValue", "value", "hasValue", "string", "int", "uint", "double", "bool"}
+
+
+class CelError(ValueError):
+    """An expression that cannot be read, or that uses what is not supported."""
 
 
 class Rewritten(NamedTuple):
-    """An expression for the library; ``cost`` bounds one evaluation, without its look-ups.
+    """An expression for the library.
 
-    ``lookups`` bounds how often all attributes, or all capacities, are passed to the library.
+    ``cost`` is of one evaluation, in tenths of a microsecond (``steps.costs``), without its
+    look-ups: ``lookups`` times all attributes, or all capacities, are passed to the library.
+    ``names_only`` says that it reads the device's maps by literal keys alone: then attributes whose
+    names are not in its text cannot change the answer.
     """
 
     text: str
-    tokens: int
     cost: int
     lookups: int
+    names_only: bool
+
+
+def tokens_of(expression: str) -> list[Token]:
+    """Return the tokens. Raises ``CelError`` if it is too long, or a string is not closed."""
+    most = policy.CEL_TEXT_MAX
+    if len(expression) > most:
+        raise CelError(f"it has {len(expression)} characters, and at most {most} are read")
+    found: list[Token] = []
+    for match in _TOKEN.finditer(expression):
+        kind, text = match.lastgroup or "sign", match.group()
+        if kind == "sign" and text in "'\"":
+            raise CelError(f"{text} is not closed")
+        if kind != "space":
+            found.append((kind, text))
+    return found
 
 
 def rewrite(expression: str) -> Rewritten:
-    """Return an expression of equal meaning for the library.
-
-    Raises ``CelError`` if it cannot be parsed, or is too long or too expensive.
-    """
+    """Return an expression of equal meaning for the library. Raises ``CelError``."""
     return _Rewriter(tokens_of(expression)).run()
 
 
@@ -51,231 +87,121 @@ class _Rewriter:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
-        self._commas = 0
-        """The number of commas in the part that was copied last."""
-        self._names = {"device": DEVICE}
-        """The values of names, in the part that is being copied."""
-        self._times = 1
-        """How often the part that is being copied may be evaluated."""
-        self._cost = 0
+        self._cost = costs.CEL_TOKEN_COST * len(tokens)
         self._lookups = 0
-        self._is_whole = False
-        """Whether it reads the device in another way than by a domain."""
+        self._names_only = not any(kind == "text" and "\\" in text for kind, text in tokens)
 
     def run(self) -> Rewritten:
-        text = self._until(frozenset()).text
+        text = self._until_closing()
         if self._at < len(self._tokens):
-            raise CelError(f"unexpected {self._tokens[self._at][1]!r}")
-        lookups = self._lookups + costs.CEL_WHOLE_DEVICE_LOOKUPS * self._is_whole
-        cost = self._cost - self._lookups * cel_cost.whole_device()
-        return Rewritten(text, max(len(self._tokens), 1), cost, lookups)
-
-    def _spend(self, cost: int) -> None:
-        self._cost += cost * self._times
-        if self._cost > policy.CEL_COST_MAX:
-            raise CelError(
-                f"it may cost more than {policy.CEL_COST_MAX} tenths of a microsecond to evaluate"
-            )
+            raise CelError(f"unexpected {self._peek()!r}")
+        return Rewritten(text, self._cost, self._lookups, self._names_only)
 
     def _peek(self, ahead: int = 0) -> str:
         at = self._at + ahead
         return self._tokens[at][1] if at < len(self._tokens) else ""
 
-    def _until(self, ends: frozenset[str]) -> Part:
-        """Copy up to a closing sign, without consuming it. Operators are not checked."""
-        self._depth += 1
-        if self._depth > policy.CEL_DEPTH_MAX:
-            raise CelError("it is nested too deeply")
-        texts: list[str] = []
-        operands: list[Part] = []
-        commas = 0
-        while self._at < len(self._tokens):
-            kind, text = self._tokens[self._at]
-            if text in ends and kind == "sign":
-                break
-            if kind == "sign" and text in (")", "]", "}"):
-                break
-            if (kind in ("word", "text", "number") and text not in _OPERATORS) or text in _CLOSING:
-                operands.append(self._operand())
-                texts.append(operands[-1].text)
-            else:
-                self._at += 1
-                self._spend(1)
-                commas += text == ","
-                texts.append(text)
-        self._depth -= 1
-        self._commas = commas
-        if len(operands) == 1:
-            return operands[0]._replace(text=" ".join(texts))
-        size = sum(one.size for one in operands)
-        self._spend(size // 25)
-        width = sum(one.width for one in operands)
-        inner = max((one.inner for one in operands), default=1)
-        return Part(" ".join(texts), size, width, inner)
-
-    def _inside(self) -> Part:
-        """Copy a bracketed part without its brackets."""
-        opening = self._peek()
-        self._at += 1
-        inner = self._until(frozenset())
-        if self._peek() != _CLOSING[opening]:
-            raise CelError(f"{_CLOSING[opening]!r} is missing")
-        self._at += 1
-        return inner
-
-    def _argument(self) -> Part:
-        """Copy an argument of a call, and consume the comma after it."""
-        found = self._until(frozenset({","}))
-        if self._peek() == ",":
-            self._at += 1
-        elif self._peek() != ")":
-            raise CelError("')' is missing")
-        return found
-
-    def _arguments(self) -> list[Part]:
-        """Copy the arguments of a call up to its end."""
-        found = []
-        while self._peek() != ")":
-            found.append(self._argument())
-        self._at += 1
-        return found
-
-    def _call(self, name: str, target: Part | None = None) -> Part:
-        """Copy a call of a function, or of a method of ``target``."""
-        self._at += 1
-        arguments = self._arguments()
-        of = arguments if target is None else [target, *arguments]
-        cost, value = cel_cost.call(name, of)
-        if name == "matches" and len(of) == 2:
-            compiling = cel_cost.pattern(self._last_argument())
-            cost += compiling + of[0].size * (1 + compiling // 1000)
-        self._spend(cost)
-        texts = ", ".join(one.text for one in arguments)
-        dot = f"{target.text}." if target is not None else ""
-        return value._replace(text=f"{dot}{name}({texts})")
-
-    def _last_argument(self) -> str:
-        """Return the string token that was the last argument of the call just copied."""
-        before, (kind, text) = self._tokens[self._at - 3][1], self._tokens[self._at - 2]
-        if kind != "text" or before not in ("(", ","):
-            raise CelError("the pattern of matches has to be written out")
-        return text
-
-    def _macro(self, name: str, target: Part) -> Part:
-        """Copy a macro, whose body is evaluated for each element of its target."""
-        self._at += 1
-        times, names = self._times, self._names
-        texts = []
-        while self._peek(1) == "," and self._tokens[self._at][0] == "word":
-            texts.append(self._peek())
-            self._names = {**self._names, texts[-1]: target.element}
-            self._at += 2
-        self._times *= max(target.width, 1)
-        arguments = self._arguments()
-        self._times, self._names = times, names
-        body = arguments[-1] if arguments else Part("")
-        cost, value = cel_cost.macro(name, target, body)
-        self._spend(cost)
-        inside = ", ".join([*texts, *(one.text for one in arguments)])
-        return value._replace(text=f"{target.text}.{name}({inside})")
-
-    def _operand(self) -> Part:
-        kind, text = self._tokens[self._at]
-        self._spend(1)
-        if kind != "sign":
-            self._at += 1
-            if kind == "word" and text == "cel" and self._peek() == "." and self._peek(1) == "bind":
-                self._at += 2
-                return self._suffixes(self._bind())
-            if kind == "word" and text == "device" and self._peek() == ".":
-                return self._suffixes(self._of_device())
-            if kind == "word" and self._peek() == "(":
-                return self._suffixes(self._call(text))
-            self._is_whole |= text == "device"
-            size = len(text) if kind == "text" else 1
-            known = self._names.get(text, Part("", size, size, size))
-            return self._suffixes(known._replace(text=text))
-        found = self._inside()
-        width = self._commas + bool(found.text) if text == "[" else found.width
-        found = found._replace(text=f"{text}{found.text}{_CLOSING[text]}", width=width)
-        if text == "[":
-            found = found._replace(inner=found.size)
-        return self._suffixes(found)
-
-    def _bind(self) -> Part:
-        """Copy ``(name, value, body)``: the body may use the value by its name."""
-        wrong = CelError("cel.bind takes three arguments")
-        if self._peek() != "(" or self._peek(2) != "," or self._tokens[self._at + 1][0] != "word":
-            raise wrong
-        name = self._peek(1)
-        self._at += 3
-        value = self._argument()
-        names, self._names = self._names, {**self._names, name: value}
-        rest = self._arguments()
-        self._names = names
-        if len(rest) != 1:
-            raise wrong
-        self._spend(value.size // 10 + rest[0].size // 10)
-        return rest[0]._replace(text=f"[{value.text}].map({name}, {rest[0].text})[0]")
-
-    def _of_device(self) -> Part:
-        """Read ``device.attributes[E]`` and ``device.attributes.name``."""
-        name = self._peek(1)
-        if name not in MAPS:
-            self._is_whole = True
-            return DEVICE._replace(text="device")
-        self._at += 2
-        looked_up = ""
-        if self._peek() == "[":
-            looked_up = self._inside().text
-        elif self._peek() == "." and self._peek(2) != "(" and self._is_word(1):
-            looked_up = f'"{self._peek(1)}"'
-            self._at += 2
-        if not looked_up:
-            self._is_whole = True
-            self._spend(ALL_MAPS.size // 100)
-            return ALL_MAPS._replace(text=f"device.{name}")
-        self._lookups += self._times
-        self._spend(cel_cost.whole_device())
-        return ONE_MAP._replace(text=f"{MAPS[name]}({looked_up})")
-
     def _is_word(self, ahead: int) -> bool:
         at = self._at + ahead
         return at < len(self._tokens) and self._tokens[at][0] == "word"
 
-    def _suffixes(self, found: Part) -> Part:
+    def _until_closing(self) -> str:
+        """Copy up to a closing sign, without consuming it. Operators are not checked."""
+        self._depth += 1
+        if self._depth > policy.CEL_DEPTH_MAX:
+            raise CelError("it is nested too deeply")
+        parts: list[str] = []
+        while self._peek() not in ("", ")", "]", "}"):
+            kind, text = self._tokens[self._at]
+            if text == "{":
+                raise CelError("maps and messages are not supported")
+            if text in _CLOSING or (kind != "sign" and text != "in"):
+                parts.append(self._operand(before=parts[-1] if parts else ""))
+            else:
+                if text == "in" and self._peek(1) != "[":
+                    self._names_only &= self._at > 0 and self._tokens[self._at - 1][0] == "text"
+                self._at += 1
+                parts.append(text)
+        self._depth -= 1
+        return " ".join(parts)
+
+    def _inside(self) -> str:
+        """Copy a bracketed part without its brackets."""
+        closing = _CLOSING[self._peek()]
+        self._at += 1
+        inner = self._until_closing()
+        if self._peek() != closing:
+            raise CelError(f"{closing!r} is missing")
+        self._at += 1
+        return inner
+
+    def _key(self) -> str:
+        """Copy the key of a look-up, and note whether it is written out."""
+        is_text = self._at + 1 < len(self._tokens) and self._tokens[self._at + 1][0] == "text"
+        self._names_only &= is_text and self._peek(2) == "]"
+        return self._inside()
+
+    def _operand(self, before: str) -> str:
+        kind, text = self._tokens[self._at]
+        if text == "device" and self._peek(1) == "." and self._peek(2) in _MAPS:
+            found = self._map(before)
+        elif kind == "sign":
+            found = f"{text}{self._inside()}{_CLOSING[text]}"
+        else:
+            self._at += 1
+            if kind == "word" and self._peek() == "(":
+                found = f"{text}{self._arguments(text)}"
+            else:
+                if text == "device" and not (self._peek() == "." and self._peek(1) == "driver"):
+                    self._names_only = False
+                    self._lookups += costs.CEL_WHOLE_DEVICE_LOOKUPS
+                found = text
+        return self._suffixes(found)
+
+    def _map(self, before: str) -> str:
+        """Copy ``device.attributes[E]`` or ``device.attributes.name``, or the whole map."""
+        name = self._peek(2)
+        self._at += 3
+        self._lookups += 1
+        if self._peek() == "[":
+            found = f"{_MAPS[name]}({self._key()})"
+        elif self._peek() == "." and self._peek(2) != "(" and self._is_word(1):
+            found = f'{_MAPS[name]}("{self._peek(1)}")'
+            self._at += 2
+        else:
+            self._lookups += costs.CEL_WHOLE_DEVICE_LOOKUPS
+            self._names_only = False
+            return f"device.{name}"
+        self._names_only &= self._peek() in (".", ".?", "[", "[?") or before == "in"
+        return found
+
+    def _arguments(self, name: str) -> str:
+        """Copy the arguments of a call, with their brackets."""
+        if name in _MACROS:
+            raise CelError(f"the macro {name} is not supported")
+        if name not in _FUNCTIONS:
+            raise CelError(f"the function {name} is not supported")
+        self._names_only &= name not in ("size", "value")
+        self._cost += costs.CEL_OWN_CALL_COST if name in _PARSING else costs.CEL_CALL_COST
+        return f"({self._inside()})"
+
+    def _suffixes(self, found: str) -> str:
         while True:
             match self._peek():
-                case "." if self._at + 1 < len(self._tokens):
+                case "." if self._is_word(1):
                     name = self._peek(1)
                     self._at += 2
-                    if self._peek() != "(":
-                        self._spend(found.size // 100)
-                        found = found.element._replace(text=f"{found.text}.{name}")
-                    elif name in MACROS:
-                        found = self._macro(name, found)
-                    else:
-                        found = self._call(name, found)
+                    found = f"{found}.{name}"
+                    if self._peek() == "(":
+                        found += self._arguments(name)
                 case "[":
-                    inside = self._inside().text
-                    self._spend(found.size // 100)
-                    found = found.element._replace(text=f"{found.text}[{inside}]")
-                case ".?":
-                    text = f'{OPTIONAL}({found.text}, "{self._peek(1)}")'
+                    found = f"{found}[{self._key()}]"
+                case ".?" if self._is_word(1):
+                    found = f'optional_of({found}, "{self._peek(1)}")'
+                    self._cost += costs.CEL_CALL_COST
                     self._at += 2
-                    found = self._optional(found, text)
                 case "[?":
-                    found = self._optional(
-                        found, f"{OPTIONAL}({found.text}, {self._inside().text})"
-                    )
-                case "{":
-                    inner = self._inside()
-                    size = found.size + inner.size
-                    found = Part(f"{found.text}{{{inner.text}}}", size, size, size)
+                    found = f"optional_of({found}, {self._key()})"
+                    self._cost += costs.CEL_CALL_COST
                 case _:
                     return found
-
-    def _optional(self, found: Part, text: str) -> Part:
-        cost, _ = cel_cost.call("", [found])
-        self._spend(cost)
-        return found.element._replace(text=text)
