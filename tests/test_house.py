@@ -23,7 +23,7 @@ OF_BOUNDS = "model/policy", "model/steps/costs"
 NO_BOUNDS = {
     # The largest number that a format or an array holds, or one that stands for no limit at all.
     *("QUANTITY_MAX", "_INT64_MAX", "SLOTS_MAX", "NO_COLUMN", "UNLIMITED", "MANY"),
-    *("_ENDLESS", "_NEVER", "ALL_BELOW", "UNWITHHELD", "_NAME_LENGTH", "_LOWEST_PRIORITY"),
+    *("_ENDLESS", "_NEVER", "ALL_BELOW", "UNWITHHELD", "_LOWEST_PRIORITY"),
     # What marks a thing: the column of a class without demands, a row that there is not.
     *("_WITHOUT_LIMIT", "_NOWHERE"),
     # kube-scheduler's own numbers, and the API's.

@@ -20,8 +20,9 @@ from quorate.core.model import (
     ResourceSlice,
     SelectorTerm,
 )
-from quorate.core.model.changes import GangChanged, NodeChanged, ObjectChanged, PodChanged
+from quorate.core.model.changes import Change, GangChanged, NodeChanged, ObjectChanged, PodChanged
 from quorate.core.model.devices import (
+    Attribute,
     ClaimSpec,
     Device,
     DeviceChoice,
@@ -52,7 +53,86 @@ def cases(quick: bool) -> tuple[Case, ...]:
             tuple(Row(f"gang of {pods:,} on {nodes:,} nodes, {kind}", "ms", 50) for kind in _KINDS),
             partial(_measured, nodes=nodes, pods=pods),
         ),
+        Case(
+            "claims-tenant",
+            (
+                Row("a neighbour's gang of 8 with a device each, alone", "ms"),
+                Row("beside a tenant's 200 slices of 128 devices, many selectors", "ms"),
+                Row("the second in proportion to the first", "x", 2),
+            ),
+            partial(_beside_a_tenant, slices=4 if quick else 200),
+        ),
     )
+
+
+def _beside_a_tenant(stopwatch: Stopwatch, *, slices: int) -> Iterator[float]:
+    """Start gangs one by one, without and with a tenant whose claims take long to judge."""
+    gangs, size, took_ms = 20, 8, []
+    for devices in (0, 128):
+        core = stopwatch.core()
+        core.observe(NodeChanged(_node(index)) for index in range(slices))
+        core.observe(ObjectChanged(one) for one in _devices(slices, 0))
+        core.observe([ObjectChanged(DeviceClass("gpu", ('device.driver == "gpu.example"',)))])
+        core.observe(ObjectChanged(one) for one in _tenant(slices if devices else 0, devices))
+        for number in range(32 if devices else 0):
+            core.observe(_gang_with_claims(f"tenant-{number}", 4, _picky(number)))
+        freeze()
+        core.observe(_gang_with_claims("first", size, _GPU))
+        core.place(size)  # the library of selectors is loaded
+        total_s = 0.0
+        for number in range(gangs):
+            core.observe(_gang_with_claims(f"gang-{number}", size, _GPU))
+            total_s += core.place(size)[1]
+        took_ms.append(1e3 * total_s / gangs)
+    yield from (*took_ms, took_ms[1] / took_ms[0])
+
+
+def _tenant(slices: int, devices: int) -> Iterable[DeviceClass | ResourceSlice]:
+    """Yield slices of devices with 32 attributes each, of which no two are alike."""
+    yield DeviceClass("net")
+    for index in range(slices):
+        found = tuple(
+            Device(
+                f"net-{number}",
+                DeviceTraits(
+                    "net.example",
+                    tuple(Attribute(f"a{n}", "int", index * devices + number) for n in range(32)),
+                ),
+            )
+            for number in range(devices)
+        )
+        yield ResourceSlice(
+            f"net-{index}", "net.example", f"net-{index}", 1, 1, f"node-{index}", found
+        )
+
+
+def _picky(number: int) -> ClaimSpec:
+    """Return a claim of 32 requests, each with a selector that no device matches."""
+    requests = []
+    for n in range(32):
+        selector = f'device.attributes["net.example"].a{n} < -{number}'
+        requests.append(DeviceRequest(f"r{n}", (DeviceChoice(f"r{n}", "net", (selector,)),)))
+    return ClaimSpec(tuple(requests))
+
+
+def _gang_with_claims(name: str, size: int, spec: ClaimSpec) -> Iterable[Change]:
+    """Return a gang of pods with a claim each."""
+    key = GangKey("default", "x-k8s", name)
+    found: list[Change] = [GangChanged(GangSpec(key, size))]
+    for index in range(size):
+        pod, claim = f"{name}-{index}", f"{name}-{index}-claim"
+        found.append(ObjectChanged(ResourceClaim("default", claim, claim, "1", spec, pod)))
+        member = Pod(
+            pod,
+            "default",
+            pod,
+            "quorate",
+            _SPEC,
+            membership=Membership(key),
+            device_claims=(PodClaim("gpu", claim, own=True),),
+        )
+        found.append(PodChanged(member))
+    return found
 
 
 def _measured(stopwatch: Stopwatch, *, nodes: int, pods: int) -> Iterator[float]:

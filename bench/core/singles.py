@@ -39,7 +39,6 @@ from quorate.core.model.devices import (
     DeviceClass,
     DeviceRequest,
     DeviceTraits,
-    Nodes,
     ResourceClaim,
     ResourceSlice,
 )
@@ -203,7 +202,7 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
             yield ObjectChanged(CSINode(name, ((_DRIVER, 39),)))
         if kind.claims == "devices":
             devices = tuple(Device(f"dev-{n}", DeviceTraits("gpu.example")) for n in range(8))
-            own = Nodes(name=name)
+            own = name
             yield ObjectChanged(ResourceSlice(name, "gpu.example", name, 1, 1, own, devices))
     plain = PodSpec(requests=_REQUESTS, scored=_SCORED)
     for index in range(running):

@@ -62,7 +62,7 @@ def _left_out(kind: str, cluster: Cluster) -> str:
 def _not_given(cluster: Cluster, messages: Collection[str]) -> str:
     """Return the first slice with devices that are given to nobody; "" if none is in the way."""
     left_out = cluster.devices.left_out
-    if not left_out or CANNOT_ALLOCATE.message not in messages:
+    if not left_out or not any(one.startswith(CANNOT_ALLOCATE.message) for one in messages):
         return ""
     name = min(left_out)
     return f"devices of ResourceSlice {name} are left out: {left_out[name]}"

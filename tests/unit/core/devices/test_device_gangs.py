@@ -348,6 +348,11 @@ def test_a_pool_of_two_nodes_is_left_out_and_the_reason_names_a_slice():
     assert w.scheduler.incidents() == []
 
 
+def hint_of(why) -> str:
+    [blocker] = why.blockers
+    return blocker.hint
+
+
 def test_what_is_not_supported_waits_with_the_object_and_the_field():
     w = gpu_world(1)
     w.observe(ObjectChanged(claim("odd", ClaimSpec(defect="spec.x is not supported"))))
@@ -357,8 +362,8 @@ def test_what_is_not_supported_waits_with_the_object_and_the_field():
     assert w.cycle() == {}
     said = {str(which): w.why(which) for which in w.cluster.gangs}
     assert {one.reason for one in said.values()} == {Reason.CLAIM_NOT_USABLE}
-    assert "ResourceClaim team/odd: spec.x is not supported" in said["team/a"].hint
-    assert "ResourceClaim team/theirs: status.y is not" in said["team/b"].hint
+    assert "ResourceClaim team/odd: spec.x is not supported" in hint_of(said["team/a"])
+    assert "ResourceClaim team/theirs: status.y is not" in hint_of(said["team/b"])
 
 
 def test_devices_that_are_given_to_nobody_are_named_by_their_slice_and_field():
@@ -367,7 +372,7 @@ def test_devices_that_are_given_to_nobody_are_named_by_their_slice_and_field():
     which = gang(w, "g", 2)
     assert w.cycle() == {}
     words = "devices of ResourceSlice n0-slice are left out: spec.devices[1].consumesCounters"
-    assert words in w.why(which).hint
+    assert words in hint_of(w.why(which))
     w.observe(ObjectChanged(on("n0", device("d0"), device("d1"))))
     assert len(w.cycle()) == 2
 
@@ -378,6 +383,6 @@ def test_a_resource_that_a_class_backs_waits_until_a_node_lists_it():
     assert w.cycle() == {}
     why = w.why(which)
     assert why.reason is Reason.CLAIM_NOT_USABLE
-    assert "backed by spec.extendedResourceName of DeviceClass gpu" in why.hint
+    assert "backed by spec.extendedResourceName of DeviceClass gpu" in hint_of(why)
     w.node("n1", **{"example.com/gpu": 1})
     assert len(w.cycle()) == 1

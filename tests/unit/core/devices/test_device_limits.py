@@ -106,9 +106,9 @@ def test_a_pods_claims_have_so_many_selectors(count, fits):
 def test_a_pod_above_a_limit_is_not_placed_and_the_reason_names_the_field():
     w = World()
     w.node("n0")
-    w.observe(ObjectChanged(gpu_class()), ObjectChanged(on("n0", device("d0"))))
-    nobody = spec(request(count=0))
-    w.observe(*(ObjectChanged(claim(f"c{i}", nobody if i else None)) for i in range(33)))
+    w.observe(ObjectChanged(gpu_class()))
+    w.observe(ObjectChanged(on("n0", *(device(f"d{i}") for i in range(40)))))
+    w.observe(*(ObjectChanged(claim(f"c{i}")) for i in range(33)))
     entries = tuple(PodClaim(f"c{i}", f"c{i}", own=False) for i in range(33))
     w.pod("p", device_claims=entries)
     assert w.cycle() == {}
@@ -151,7 +151,7 @@ def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counte
         ]
 
 
-@pytest.mark.parametrize(("bound", "told_apart"), [(5, 1), (6, 2), (7, 2)])
+@pytest.mark.parametrize(("bound", "told_apart"), [(3, 1), (4, 2), (5, 2)])
 def test_so_many_reasons_why_nodes_get_no_devices_are_told_apart(bound, told_apart, monkeypatch):
     monkeypatch.setattr(policy, "DEVICE_REFUSALS_MAX", bound)
     w = Nodes2(on("n0", device("d0")), on("n1", device("d1")))

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from quorate.core.cluster.devices.requests import UnallocatedClaim
 from quorate.core.cluster.devices.views import DeviceKind, DeviceKinds, PoolKind, SharedTraits
 from quorate.core.cluster.lru_cache import LruCache
-from quorate.core.model import Taint, policy
+from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps, costs
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
@@ -65,6 +65,7 @@ class Outcomes:
 class _Test(NamedTuple):
     """A selector of a choice; ``owner`` names it in the message of a broken one."""
 
+    choice: int
     owner: str
     expression: str
 
@@ -93,8 +94,12 @@ class NeedsOutcomes:
         self._claims = claims
         self._kinds = kinds
         self._expressions = expressions
-        self._tests = _tests(claims)
+        self._choices, self._tests = _tests(claims)
         self._looks: WeakValueDictionary[object, Look] = WeakValueDictionary()
+        self._under_test: SharedTraits | None = None
+        """The traits whose look is not finished, with the verdicts so far and the next test."""
+        self._verdicts: list[bool | Broken] = []
+        self._next_test = 0
         self._look_of: WeakKeyDictionary[SharedTraits, Look] = WeakKeyDictionary()
         self._by_code: dict[int, _ReducedKind] = {}
         self._reduced: WeakValueDictionary[SeenKind, _ReducedKind] = WeakValueDictionary()
@@ -160,7 +165,6 @@ class NeedsOutcomes:
         known = self._by_code.get(code)
         if known is None:
             kind = self._kinds[code]
-            _take_steps(steps, kind, costs.DEVICES_SORTED_PER_STEP)
             seen = tuple(
                 SeenPool(
                     pool.state,
@@ -171,6 +175,7 @@ class NeedsOutcomes:
                 for pool in kind
             )
             known = self._of_kind(seen)
+            _take_steps(steps, kind, costs.DEVICES_SORTED_PER_STEP)
             self._by_code[code] = known
         return known
 
@@ -187,11 +192,10 @@ class NeedsOutcomes:
             return found
         traits = shared.value
         if traits.closed:
-            verdicts: tuple[bool | Broken, ...] = (False,) * len(self._tests)
-            taints: tuple[Taint, ...] = ()
+            verdicts: tuple[bool | Broken, ...] = (False,) * self._choices
         else:
-            verdicts = tuple(self._verdict(tests, shared, steps) for tests in self._tests)
-            taints = traits.taints
+            verdicts = self._tested(shared, steps)
+        taints = () if traits.closed else traits.taints
         if steps is not None:
             steps.take()
         found = self._looks.get((verdicts, taints))
@@ -200,29 +204,38 @@ class NeedsOutcomes:
         self._look_of[shared] = found
         return found
 
-    def _verdict(
-        self, tests: list[_Test], shared: SharedTraits, steps: Steps | None
-    ) -> bool | Broken:
-        """Evaluate the selectors of a choice up to the first that does not match."""
-        for owner, expression in tests:
-            answer = self._expressions.matches(expression, shared, steps)
-            if answer is not True:
-                return Broken(f"{owner}: {answer}") if answer else False
-        return True
+    def _tested(self, shared: SharedTraits, steps: Steps | None) -> tuple[bool | Broken, ...]:
+        """Evaluate the selectors of each choice up to the first that does not match."""
+        if self._under_test is not shared:
+            self._under_test, self._next_test = shared, 0
+            self._verdicts = [True] * self._choices
+        for choice, owner, expression in self._tests[self._next_test :]:
+            if self._verdicts[choice] is True:
+                answer = self._expressions.matches(expression, shared, steps)
+                if answer is not True:
+                    self._verdicts[choice] = Broken(f"{owner}: {answer}") if answer else False
+            self._next_test += 1
+        self._under_test = None
+        return tuple(self._verdicts)
 
 
-def _tests(claims: Claims) -> list[list[_Test]]:
-    """Return the selectors of each choice of the claims, those of its class first."""
-    found = []
-    for claim in claims:
-        for choice in (choice for request in claim.requests for choice in request.choices):
-            of_class, own = choice.device_class.selectors, choice.wanted.selectors
-            name = f"class {choice.device_class.name}"
-            tests = [_Test(f"{name}: selector #{i}", text) for i, text in enumerate(of_class)]
-            name = f"request {choice.name}"
-            tests += [_Test(f"{name}: selector #{i}", text) for i, text in enumerate(own)]
-            found.append(tests)
-    return found
+def _tests(claims: Claims) -> tuple[int, list[_Test]]:
+    """Return the number of choices, and the selectors of each, those of its class first."""
+    tests: list[_Test] = []
+    choices = [
+        choice for claim in claims for request in claim.requests for choice in request.choices
+    ]
+    for number, choice in enumerate(choices):
+        of_class, own = choice.device_class.selectors, choice.wanted.selectors
+        for name, selectors in (
+            (f"class {choice.device_class.name}", of_class),
+            (f"request {choice.name}", own),
+        ):
+            tests += [
+                _Test(number, f"{name}: selector #{index}", text)
+                for index, text in enumerate(selectors)
+            ]
+    return len(choices), tests
 
 
 def less(kind: tuple[_Pool, ...], chosen: ChosenDevices) -> tuple[_Pool, ...]:
@@ -239,5 +252,4 @@ def less(kind: tuple[_Pool, ...], chosen: ChosenDevices) -> tuple[_Pool, ...]:
 
 def _take_steps(steps: Steps | None, kind: DeviceKind | SeenKind, devices_per_step: int) -> None:
     if steps is not None:
-        steps.expect()
         steps.take(1 + sum(len(pool.used) for pool in kind) // devices_per_step)
