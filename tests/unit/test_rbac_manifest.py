@@ -80,8 +80,7 @@ def test_no_pod_may_be_deleted_unless_preemption_is_asked_for():
     text = render(parts=["rbac"])
     assert set(granted(text)) == ASKED - {PREEMPTION}
     assert len(granted(text)) == len(ASKED) - 1
-    deletes = {right.resource for right in granted(text) if right.verb == "delete"}
-    assert deletes == {"resourceclaims"}, "its own"
+    assert "delete" not in {right.verb for right in granted(text)}
 
 
 @pytest.mark.parametrize("left_out", Withheld)

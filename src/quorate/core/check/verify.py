@@ -188,7 +188,7 @@ def _device_problems(binds: Sequence[Bind], cluster: Cluster) -> list[str]:
             problems += [
                 f"device {one.device} would have several claims"
                 for one in allocation.devices
-                if one.is_exclusive and cluster.devices.in_use[one.device] > 1
+                if one.is_exclusive and cluster.devices.holders(one.device) > 1
             ]
     return problems
 

@@ -111,8 +111,8 @@ def test_a_claim_keeps_what_somebody_else_wrote_and_what_is_under_way():
     assert given(w.decide(1)) == []
     w.observe(BindFailed("uid-a", "n0", BindFailure.REFUSED, "it got other devices"))
     assert w.cluster.devices.allocation(SHARED) == other
-    assert other.devices[0].device in w.cluster.devices.in_use
-    assert DeviceId("gpu.example.com", "n0", "d0") not in w.cluster.devices.in_use
+    assert w.cluster.devices.holders(other.devices[0].device) == 1
+    assert w.cluster.devices.holders(DeviceId("gpu.example.com", "n0", "d0")) == 0
 
 
 @pytest.mark.parametrize("again", [False, True])

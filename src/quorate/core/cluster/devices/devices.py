@@ -54,8 +54,8 @@ class Devices:
         self.taken_back: set[ClaimKey] = set()
         """Claims whose devices we are taking back, until the watch shows a newer version."""
         self.assumed = Assumed()
-        self.in_use: Counter[DeviceId] = Counter()
-        """How many claims have a device; more than 1 is a violation."""
+        self.in_use: dict[PoolKey, Counter[str]] = {}
+        """By pool and name, how many claims have a device; more than 1 is a violation."""
 
     def put(self, found: ResourceSlice | DeviceClass | ResourceClaim) -> None:
         """Add or replace an object."""
@@ -246,11 +246,19 @@ class Devices:
 
     def _count(self, devices: Iterable[DeviceId], sign: int) -> None:
         for device in devices:
-            self.in_use[device] += sign
-            if not self.in_use[device]:
-                del self.in_use[device]
-            if (device.driver, device.pool) in self.by_pool:
-                self.stale_pools.setdefault((device.driver, device.pool), False)
+            key = device.driver, device.pool
+            names = self.in_use.setdefault(key, Counter())
+            names[device.name] += sign
+            if not names[device.name]:
+                del names[device.name]
+            if not names:
+                del self.in_use[key]
+            if key in self.by_pool:
+                self.stale_pools.setdefault(key, False)
+
+    def holders(self, device: DeviceId) -> int:
+        """Return how many claims have a device."""
+        return self.in_use.get((device.driver, device.pool), Counter())[device.name]
 
 
 def _left_out(one: ResourceSlice) -> str:

@@ -8,7 +8,7 @@ structured allocator, for pools whose devices one node alone reaches.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -60,20 +60,28 @@ DeviceKind = tuple[PoolKind, ...]
 
 
 class Pool(NamedTuple):
-    """A pool of one node; its devices in the order in which they are tried."""
+    """A pool of one node; ``names`` of its devices in the order in which they are tried.
+
+    ``closed`` says which of them are given to nobody.
+    """
 
     key: PoolKey
     state: PoolState = PoolState.GOOD
-    devices: tuple[DeviceId, ...] = ()
+    names: tuple[str, ...] = ()
     traits: tuple[SharedTraits, ...] = ()
+    closed: tuple[bool, ...] = ()
 
-    def kind(self, used: Container[DeviceId]) -> PoolKind:
-        """Return the pool without names, given the devices that are in use."""
+    def device(self, at: int) -> DeviceId:
+        """Return the device at this place."""
+        return DeviceId(*self.key, self.names[at])
+
+    def kind(self, used: Collection[str]) -> PoolKind:
+        """Return the pool without names, given the names of devices that are in use."""
         label = "" if self.state is PoolState.GOOD else "/".join(self.key)
-        taken = tuple(
-            bool(traits.value.closed) or device in used
-            for device, traits in zip(self.devices, self.traits, strict=True)
-        )
+        taken = self.closed
+        if used:
+            pairs = zip(self.names, self.closed, strict=True)
+            taken = tuple(is_closed or name in used for name, is_closed in pairs)
         return PoolKind(self.state, label, self.traits, taken)
 
 
@@ -94,11 +102,11 @@ class DeviceKinds:
 
     def code(self, kind: DeviceKind) -> int:
         """Return the code of a kind; a new kind gets a code."""
-        found = self._codes.get(kind)
-        if found is None:
-            found = self._codes[kind] = len(self._kinds)
+        code = self._codes.get(kind)
+        if code is None:
+            code = self._codes[kind] = len(self._kinds)
             self._kinds.append(kind)
-        return found
+        return code
 
 
 class DeviceViews:
@@ -114,6 +122,10 @@ class DeviceViews:
         self._names: list[str] = []
         """By row, the node that was there."""
         self._traits: WeakValueDictionary[DeviceTraits, SharedTraits] = WeakValueDictionary()
+        self._shared: dict[
+            tuple[DeviceTraits, ...], tuple[tuple[SharedTraits, ...], tuple[bool, ...]]
+        ] = {}
+        """What pools of one refresh have in common."""
         self._pools: dict[PoolKey, tuple[str, Pool]] = {}
         """Each pool whose devices one node reaches, with that node's name."""
         self._of_node: dict[str, set[PoolKey]] = {}
@@ -130,17 +142,18 @@ class DeviceViews:
             before = self._pools.get(key)
             if is_gathered:
                 self._gather(key, devices.by_pool.get(key, {}).values())
-            changed.update(found[0] for found in (before, self._pools.get(key)) if found)
+            changed.update(pool[0] for pool in (before, self._pools.get(key)) if pool)
         devices.stale_pools.clear()
         rows = {nodes.rows[name] for name in changed if name in nodes.rows}
         rows |= self._other_nodes(nodes)
         if len(self.kinds) > policy.DEVICE_KINDS_SPARE_MIN + 2 * len(nodes):
             self.kinds, rows = DeviceKinds(), set(range(len(nodes)))
+        self._shared = {}
         for row in sorted(rows):
             keys = sorted(self._of_node.get(self._names[row], ()))
             self.pools[row] = tuple(self._pools[key][1] for key in keys)
             self.codes[row] = self.kinds.code(
-                tuple(pool.kind(devices.in_use) for pool in self.pools[row])
+                tuple(pool.kind(devices.in_use.get(pool.key, ())) for pool in self.pools[row])
             )
 
     def _start_anew(self, devices: Devices, nodes: NodeTable) -> None:
@@ -157,13 +170,13 @@ class DeviceViews:
         self._nodes_version = table.attributes_version
         names = [node.name if node is not None else "" for node in table.nodes]
         first_new = len(self._names)
-        found = {row for row, name in enumerate(self._names) if name != names[row]}
-        found.update(range(first_new, len(names)))
+        rows = {row for row, name in enumerate(self._names) if name != names[row]}
+        rows.update(range(first_new, len(names)))
         self._names = names
         self.pools += [()] * (len(names) - len(self.pools))
         if len(self.codes) < len(names):
             self.codes = grown(self.codes, table.capacity)
-        return found
+        return rows
 
     def _gather(self, key: PoolKey, slices: Iterable[ResourceSlice]) -> None:
         """Make a pool anew from its slices; one that several nodes reach is left out."""
@@ -176,28 +189,38 @@ class DeviceViews:
         nodes = {one.node for one in known if one.devices or one.node}
         if len(nodes) != 1 or "" in nodes:
             return
-        generation = max(one.generation for one in known)
-        newest = sorted(
-            (one for one in known if one.generation == generation), key=lambda one: one.name
-        )
+        newest = known
+        if len(known) > 1:
+            generation = max(one.generation for one in known)
+            newest = [one for one in known if one.generation == generation]
+            newest.sort(key=lambda one: one.name)
         devices = [device for one in newest for device in one.devices]
+        names = tuple([device.name for device in devices])
         if len(newest) != newest[0].slices:
             pool = Pool(key, PoolState.INCOMPLETE)
-        elif len({device.name for device in devices}) < len(devices):
+        elif len(set(names)) < len(names):
             pool = Pool(key, PoolState.INVALID)
         elif not devices:
             return
         else:
-            ids = tuple(DeviceId(*key, device.name) for device in devices)
-            shared = tuple(self._shared(device.traits) for device in devices)
-            pool = Pool(key, PoolState.GOOD, ids, shared)
+            shared, closed = self._share(tuple([device.traits for device in devices]))
+            pool = Pool(key, PoolState.GOOD, names, shared, closed)
         (node,) = nodes
         self._pools[key] = node, pool
         self._of_node.setdefault(node, set()).add(key)
 
-    def _shared(self, traits: DeviceTraits) -> SharedTraits:
-        """Return the one object for these traits."""
-        found = self._traits.get(traits)
+    def _share(
+        self, all_traits: tuple[DeviceTraits, ...]
+    ) -> tuple[tuple[SharedTraits, ...], tuple[bool, ...]]:
+        """Return the one object for the traits of each device, and which devices are closed."""
+        found = self._shared.get(all_traits)
         if found is None:
-            found = self._traits[traits] = SharedTraits(traits)
+            shared = []
+            for traits in all_traits:
+                known = self._traits.get(traits)
+                if known is None:
+                    known = self._traits[traits] = SharedTraits(traits)
+                shared.append(known)
+            found = tuple(shared), tuple([bool(traits.closed) for traits in all_traits])
+            self._shared[all_traits] = found
         return found

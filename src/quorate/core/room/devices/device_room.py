@@ -168,7 +168,7 @@ def _allocation(
         devices.append(
             GivenDevice(
                 request=choice.label(request),
-                device=pools[pick.pool].devices[pick.device],
+                device=pools[pick.pool].device(pick.device),
                 tolerations_text=choice.wanted.tolerations_text,
             )
         )

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from quorate.core.cluster.devices.requests import UnallocatedClaim
 from quorate.core.cluster.devices.views import DeviceKind, DeviceKinds, PoolKind, SharedTraits
 from quorate.core.cluster.lru_cache import LruCache
-from quorate.core.model import policy
+from quorate.core.model import Taint, policy
 from quorate.core.model.steps import OutOfStepsError, Steps, costs
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
@@ -187,22 +187,20 @@ class NeedsOutcomes:
 
     def _look(self, shared: SharedTraits, steps: Steps | None) -> Look:
         """Return the look of devices with these traits; a closed one matches nothing."""
-        found = self._look_of.get(shared)
-        if found is not None:
-            return found
-        traits = shared.value
-        if traits.closed:
-            verdicts: tuple[bool | Broken, ...] = (False,) * self._choices
-        else:
-            verdicts = self._tested(shared, steps)
-        taints = () if traits.closed else traits.taints
+        known = self._look_of.get(shared)
+        if known is not None:
+            return known
+        verdicts: tuple[bool | Broken, ...] = (False,) * self._choices
+        taints: tuple[Taint, ...] = ()
+        if not shared.value.closed:
+            verdicts, taints = self._tested(shared, steps), shared.value.taints
         if steps is not None:
             steps.take()
-        found = self._looks.get((verdicts, taints))
-        if found is None:
-            found = self._looks[verdicts, taints] = Look(verdicts, taints)
-        self._look_of[shared] = found
-        return found
+        look = self._looks.get((verdicts, taints))
+        if look is None:
+            look = self._looks[verdicts, taints] = Look(verdicts, taints)
+        self._look_of[shared] = look
+        return look
 
     def _tested(self, shared: SharedTraits, steps: Steps | None) -> tuple[bool | Broken, ...]:
         """Evaluate the selectors of each choice up to the first that does not match."""

@@ -216,7 +216,7 @@ class DeviceSearch:
     def _list_all(self, request: _Request, which: int) -> Iterator[None]:
         """Find all devices that match a choice; one that is in use or tainted rules it out."""
         number, choice = request.choices[which]
-        found, is_free = [], True
+        matching, is_free = [], True
         device = 0
         for pool in self._kind:
             if pool.state is not PoolState.GOOD:
@@ -230,10 +230,10 @@ class DeviceSearch:
                 if self._pauses:
                     yield
                 if _matches(look, number):
-                    found.append(device)
+                    matching.append(device)
                     is_free &= not used and _is_tolerated(look, choice)
                 device += 1
-        request.options[which] = _Option(len(found) if is_free else 0, found, all=True)
+        request.options[which] = _Option(len(matching) if is_free else 0, matching, all=True)
 
     def _option(self, request: _Request, which: int) -> _Option:
         known = request.options.get(which)
@@ -344,13 +344,13 @@ class DeviceSearch:
 
 
 def _requests(claims: tuple[UnallocatedClaim, ...]) -> list[_Request]:
-    number, found = 0, []
+    number, requests = 0, []
     for claim, of_claim in enumerate(claims):
         for index, request in enumerate(of_claim.requests):
             choices = list(enumerate(request.choices, start=number))
             number += len(choices)
-            found.append(_Request(claim, index, request.is_list, choices))
-    return found
+            requests.append(_Request(claim, index, request.is_list, choices))
+    return requests
 
 
 def _matches(look: Look, number: int) -> bool:
