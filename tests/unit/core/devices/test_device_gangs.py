@@ -336,7 +336,7 @@ def test_what_the_first_node_has_decides_nothing_on_the_others():
     assert given(w.decide()) == [f"gpu.example.com/{node}/d0" for node in ("n1", "n2")]
 
 
-def test_a_pool_of_two_nodes_is_left_out_and_the_reason_names_a_slice():
+def test_a_pool_of_two_nodes_is_left_out():
     """One device was counted once for each of them, and planning met a defect."""
     w = kinds_world()
     for node in ("n1", "n2"):
