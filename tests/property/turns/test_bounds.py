@@ -41,6 +41,8 @@ TESTED = {
     "INCIDENT_FRAMES_MAX": HERE + "test_so_many_calls_of_a_defect_are_told",
     "INCIDENTS_KEPT_MAX": HERE + "test_so_many_incidents_are_kept_to_be_told_of",
     "TURN_STEPS_MAX": IN_WORLDS,
+    "TRY_STEPS_MAX": CORE + "place/test_interrupted.py::"
+    "test_one_that_needs_more_than_its_part_of_a_turn_lets_others_go_on",
     "TOUCHED_PER_TURN_MAX": CORE + "cluster/test_much_news.py::"
     "test_nothing_is_planned_before_all_news_is_taken_in",
     "OWNER_ASKED_AGAIN_S": CORE + "queue/test_names_on_owners.py::"

@@ -46,8 +46,11 @@ def _put(found: AnyObject, cluster: ClusterState) -> None:
             priority_class_changed(cluster, found.name, found)
         case PodDisruptionBudget():
             cluster.precedence.budgets.put(found)
-        case DeviceClass() | ResourceSlice() | ResourceClaim():
+        case DeviceClass() | ResourceClaim():
             cluster.devices.put(found)
+        case ResourceSlice():
+            cluster.devices.put(found)
+            cluster.device_views.slice_changed(found)
         case _:
             cluster.storage.put(found)
 

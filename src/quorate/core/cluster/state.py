@@ -49,7 +49,7 @@ class ClusterState:
         self.storage = Storage(self.nodes.capacity)
         self.alike = AlikePods(self.neighbours)
         self.devices = Devices()
-        self.device_views = DeviceViews()
+        self.device_views = DeviceViews(self.devices, self.nodes)
         self.device_needs = DeviceNeedsTable(self.devices)
         self.unreadable: dict[tuple[str, str, str], str] = {}
         """Why objects cannot be read, by their kind, namespace and name."""

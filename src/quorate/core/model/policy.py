@@ -25,6 +25,8 @@ ASIDE_S_MAX = 600.0
 TURN_STEPS_MAX = 6_000
 """Steps (``core.model.steps``) of one decision: about 100 ms. What is left goes on in the next
 one."""
+TRY_STEPS_MAX = 600
+"""Of these a gang may take so many before others had their try; it goes on after them."""
 TOUCHED_PER_TURN_MAX = 4_000
 """So many gangs, and pods of no gang, have their news taken in by one turn: about 50 ms. After a
 start there are as many as pods; nothing is planned before the last of them."""

@@ -112,9 +112,7 @@ class Room:
         if self._device_room is None:
             of = self.snapshot
             outcomes, steps = self.rule_cache.outcomes, self.steps
-            self._device_room = DeviceRoom(
-                of.devices, of.device_views, of.table, outcomes, steps=steps
-            )
+            self._device_room = DeviceRoom(of.devices, of.device_views, outcomes, steps=steps)
         return self._device_room
 
     def adopt_choices(self, other: Room) -> None:

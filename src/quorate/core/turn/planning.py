@@ -151,11 +151,17 @@ class Planner:
         )
 
     def _go_on_searching(self, turn: _Turn, now_s: float) -> None:
-        """Continue the searches that earlier turns began, with the steps that are left."""
+        """Continue the searches that earlier turns began, with the steps that are left.
+
+        What was placed is not kept waiting: then they get half as many as the others took.
+        """
         queue, steps, longest = self.queue, turn.steps, bounds.LONG_TURN_STEPS_MAX
-        steps.left = max(1, bounds.TURN_STEPS_MAX - steps.taken)
+        is_short = any(one.binds is not None for one in turn.outcomes)
+        steps.left = steps.taken // 2 if is_short else bounds.TURN_STEPS_MAX - steps.taken
+        steps.left = max(1, steps.left)
         for key in list(queue.searching):
-            long_turn, interruptions = self._long_turn(key), self._interrupted[key]
+            interruptions = self._interrupted[key]
+            long_turn = 0 if is_short else self._long_turn(key)
             steps.left = max(steps.left, long_turn)
             if steps.are_over or turn.is_full:
                 return
@@ -164,7 +170,9 @@ class Planner:
                 queue.forget(key)
                 self._interrupted.pop(key, None)
             elif not self._is_tried(gang, turn, now_s, searches=True):
-                if self._interrupted[key] > interruptions and long_turn == longest:
+                if is_short:
+                    self._interrupted[key] = interruptions
+                elif self._interrupted[key] > interruptions and long_turn == longest:
                     turn.outcomes.append(self._give_up(key, now_s))
                 return
 
@@ -187,18 +195,26 @@ class Planner:
     def _is_tried(
         self, gang: GangEntry, turn: _Turn, now_s: float, *, searches: bool = False
     ) -> bool:
-        """Try a gang, and put it where it waits next; return whether the turn goes on."""
+        """Try a gang, and put it where it waits next; return whether the turn goes on.
+
+        One that needs more than its part of a turn becomes one of those that are ``searching``.
+        """
+        steps = turn.steps
+        of_others = 0 if searches else max(0, steps.left - bounds.TRY_STEPS_MAX)
+        steps.left -= of_others
         try:
             one = self._held(gang, now_s) or self._try(gang, turn, searches=searches)
             self._enqueue(gang, one, turn, now_s)
         except OutOfStepsError as error:
-            if not isinstance(error, GoesOnError):
+            if not (of_others or isinstance(error, GoesOnError)):
                 self._interrupted[gang.key] += 1
             self.queue.search(gang.key)
-            return False  # the turn is over, and the cycle has placed nothing of this gang
+            return of_others > 0  # the cycle has placed nothing of this gang
         except Exception as error:
             turn.failed = Failed(gang.key, error)
             return False  # the cycle may have placed part of it, so others wait for the next turn
+        finally:
+            steps.left += of_others
         self._interrupted.pop(gang.key, None)
         turn.outcomes.append(one)
         binds = len(one.binds.binds) if one.binds is not None else 0

@@ -32,7 +32,7 @@ ROWS = np.arange(2)
 
 def device_room_of(world: Nodes2, outcomes: Outcomes) -> DeviceRoom:
     cluster = world.cluster
-    return DeviceRoom(cluster.devices, cluster.device_views, cluster.nodes, outcomes)
+    return DeviceRoom(cluster.devices, cluster.device_views, outcomes)
 
 
 def unlike(node: str, number: int):

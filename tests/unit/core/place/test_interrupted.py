@@ -109,3 +109,45 @@ def test_a_gang_that_needs_more_than_the_longest_turn_is_left_alone(needed, is_p
     assert len(given) == tries
     w.cycle(after_s=2)
     assert (len(given) > tries) != is_placed
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Let a gang named large take all steps that it is given, and never be placed."""
+    given, real = [], Cycle.try_gang
+
+    def try_gang(self, gang, **how):
+        if gang.key.name == "large":
+            given.append(self.steps.left)
+            self.steps.take(self.steps.left)
+            raise OutOfStepsError
+        return real(self, gang, **how)
+
+    monkeypatch.setattr(Cycle, "try_gang", try_gang)
+    return given
+
+
+@pytest.mark.parametrize("bound", [50, 600])
+def test_one_that_needs_more_than_its_part_of_a_turn_lets_others_go_on(given, bound, monkeypatch):
+    monkeypatch.setattr(policy, "TRY_STEPS_MAX", bound)
+    w = World()
+    w.node("n0")
+    w.gang("large", 1)
+    w.gang("small", 1)
+    assert w.cycle() == {"small-0": "n0"}
+    assert given[0] == bound
+
+
+def test_what_a_turn_placed_is_not_kept_waiting_by_one_that_is_looked_at_for_long(given):
+    w = World()
+    w.node("n0")
+    large = w.gang("large", 1)
+    w.cycle()
+    times = w.scheduler.planner._interrupted[large]
+    for number in range(2 * policy.INTERRUPTIONS_FEW):
+        w.gang(f"small-{number}", 1)
+        assert w.cycle()
+        assert 0 < given[-1] < policy.TURN_STEPS_MAX // 20
+    assert w.scheduler.planner._interrupted[large] == times, "these were no turns of its own"
+    w.cycle()
+    assert given[-1] > policy.TURN_STEPS_MAX // 2

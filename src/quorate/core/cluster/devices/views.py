@@ -8,7 +8,7 @@ structured allocator, for pools whose devices one node alone reaches.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from enum import IntEnum
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -17,9 +17,10 @@ import numpy as np
 
 from quorate.core.cluster.arrays import Codes, grown
 from quorate.core.cluster.devices.devices import Devices, PoolKey
+from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.model import DeviceId, ResourceSlice, policy
-from quorate.core.model.devices import DeviceTraits
+from quorate.core.model.devices import Device, DeviceTraits
 
 
 class PoolState(IntEnum):
@@ -30,6 +31,8 @@ class PoolState(IntEnum):
     """Some slices of its newest generation are not known yet."""
     INVALID = 2
     """The names of its devices are not unique."""
+
+    __hash__ = int.__hash__  # Enum's hash is slow
 
 
 class SharedTraits:
@@ -59,30 +62,40 @@ class PoolKind(NamedTuple):
 DeviceKind = tuple[PoolKind, ...]
 
 
-class Pool(NamedTuple):
-    """A pool of one node; ``names`` of its devices in the order in which they are tried.
+class PoolParts(NamedTuple):
+    """What pools of equal devices have in common; ``names`` in the order in which they are tried.
 
-    ``closed`` says which of them are given to nobody.
+    ``free`` is their kind where none is in use.
     """
 
+    names: tuple[str, ...]
+    free: PoolKind
+
+
+class Pool(NamedTuple):
+    """A pool of one node."""
+
     key: PoolKey
-    state: PoolState = PoolState.GOOD
-    names: tuple[str, ...] = ()
-    traits: tuple[SharedTraits, ...] = ()
-    closed: tuple[bool, ...] = ()
+    parts: PoolParts
 
     def device(self, at: int) -> DeviceId:
         """Return the device at this place."""
-        return DeviceId(*self.key, self.names[at])
+        return DeviceId(*self.key, self.parts.names[at])
 
     def kind(self, used: Collection[str]) -> PoolKind:
         """Return the pool without names, given the names of devices that are in use."""
-        label = "" if self.state is PoolState.GOOD else "/".join(self.key)
-        taken = self.closed
-        if used:
-            pairs = zip(self.names, self.closed, strict=True)
-            taken = tuple(is_closed or name in used for name, is_closed in pairs)
-        return PoolKind(self.state, label, self.traits, taken)
+        names, free = self.parts
+        if free.state is not PoolState.GOOD:
+            return free._replace(label="/".join(self.key))
+        if not used:
+            return free
+        pairs = zip(names, free.used, strict=True)
+        return free._replace(used=tuple([is_closed or name in used for name, is_closed in pairs]))
+
+
+_EMPTY = PoolParts((), PoolKind(PoolState.GOOD, "", (), ()))
+_INCOMPLETE = PoolParts((), PoolKind(PoolState.INCOMPLETE, "", (), ()))
+_INVALID = PoolParts((), PoolKind(PoolState.INVALID, "", (), ()))
 
 
 class DeviceKinds:
@@ -115,17 +128,18 @@ class DeviceViews:
     All of this is derived from devices and nodes, so a checkpoint does not contain it.
     """
 
-    def __init__(self) -> None:
-        self._devices: Devices | None = None
-        self._nodes: NodeTable | None = None
+    def __init__(self, devices: Devices, nodes: NodeTable) -> None:
+        self._devices = devices
+        self._nodes = nodes
         self._nodes_version = -1
         self._names: list[str] = []
         """By row, the node that was there."""
+        self._changed: set[str] = set()
+        """Nodes whose pools, or what is in use of them, changed since the last refresh."""
         self._traits: WeakValueDictionary[DeviceTraits, SharedTraits] = WeakValueDictionary()
-        self._shared: dict[
-            tuple[DeviceTraits, ...], tuple[tuple[SharedTraits, ...], tuple[bool, ...]]
-        ] = {}
-        """What pools of one refresh have in common."""
+        self._parts: LruCache[tuple[Device, ...], PoolParts] = LruCache()
+        self._last: tuple[tuple[Device, ...], PoolParts] = (), _EMPTY
+        """Of these devices most pools consist: it is asked for them first."""
         self._pools: dict[PoolKey, tuple[str, Pool]] = {}
         """Each pool whose devices one node reaches, with that node's name."""
         self._of_node: dict[str, set[PoolKey]] = {}
@@ -133,35 +147,41 @@ class DeviceViews:
         self.pools: list[tuple[Pool, ...]] = []
         self.codes: Codes = np.zeros(0, np.int32)
 
-    def refresh(self, devices: Devices, nodes: NodeTable) -> None:
+    def slice_changed(self, one: ResourceSlice) -> None:
+        """Gather the pool of a slice at once if it has no other: a decision has less to do."""
+        key = one.driver, one.pool
+        if len(self._devices.by_pool[key]) == 1 and self._devices.stale_pools.get(key):
+            self._gather(key)
+            self._devices.stale_pools[key] = False
+
+    def refresh(self) -> None:
         """Bring pools and codes up to date with devices and nodes."""
-        if devices is not self._devices or nodes is not self._nodes or devices.all_stale:
-            self._start_anew(devices, nodes)
-        changed: set[str] = set()
+        devices, nodes = self._devices, self._nodes
+        if devices.all_stale:
+            self._start_anew()
         for key, is_gathered in devices.stale_pools.items():
-            before = self._pools.get(key)
             if is_gathered:
-                self._gather(key, devices.by_pool.get(key, {}).values())
-            changed.update(pool[0] for pool in (before, self._pools.get(key)) if pool)
+                self._gather(key)
+            elif key in self._pools:
+                self._changed.add(self._pools[key][0])
         devices.stale_pools.clear()
-        rows = {nodes.rows[name] for name in changed if name in nodes.rows}
+        rows = {nodes.rows[name] for name in self._changed if name in nodes.rows}
         rows |= self._other_nodes(nodes)
+        self._changed = set()
         if len(self.kinds) > policy.DEVICE_KINDS_SPARE_MIN + 2 * len(nodes):
             self.kinds, rows = DeviceKinds(), set(range(len(nodes)))
-        self._shared = {}
         for row in sorted(rows):
             keys = sorted(self._of_node.get(self._names[row], ()))
-            self.pools[row] = tuple(self._pools[key][1] for key in keys)
-            self.codes[row] = self.kinds.code(
-                tuple(pool.kind(devices.in_use.get(pool.key, ())) for pool in self.pools[row])
-            )
+            pools = self.pools[row] = tuple([self._pools[key][1] for key in keys])
+            kind = tuple([pool.kind(devices.in_use.get(pool.key, ())) for pool in pools])
+            self.codes[row] = self.kinds.code(kind)
 
-    def _start_anew(self, devices: Devices, nodes: NodeTable) -> None:
-        self._devices, self._nodes, self._nodes_version = devices, nodes, -1
+    def _start_anew(self) -> None:
+        self._nodes_version = -1
         self._names, self._pools, self._of_node = [], {}, {}
         self.kinds, self.pools = DeviceKinds(), []
-        devices.all_stale = False
-        devices.stale_pools = dict.fromkeys(devices.by_pool, True)
+        self._devices.all_stale = False
+        self._devices.stale_pools = dict.fromkeys(self._devices.by_pool, True)
 
     def _other_nodes(self, table: NodeTable) -> set[int]:
         """Return the rows that hold another node than before."""
@@ -178,49 +198,52 @@ class DeviceViews:
             self.codes = grown(self.codes, table.capacity)
         return rows
 
-    def _gather(self, key: PoolKey, slices: Iterable[ResourceSlice]) -> None:
+    def _gather(self, key: PoolKey) -> None:
         """Make a pool anew from its slices; one that several nodes reach is left out."""
         before = self._pools.pop(key, None)
         if before is not None:
+            self._changed.add(before[0])
             self._of_node[before[0]].discard(key)
             if not self._of_node[before[0]]:
                 del self._of_node[before[0]]
-        known = list(slices)
+        known = list(self._devices.by_pool.get(key, {}).values())
         nodes = {one.node for one in known if one.devices or one.node}
         if len(nodes) != 1 or "" in nodes:
             return
-        newest = known
         if len(known) > 1:
             generation = max(one.generation for one in known)
-            newest = [one for one in known if one.generation == generation]
-            newest.sort(key=lambda one: one.name)
-        devices = [device for one in newest for device in one.devices]
-        names = tuple([device.name for device in devices])
-        if len(newest) != newest[0].slices:
-            pool = Pool(key, PoolState.INCOMPLETE)
-        elif len(set(names)) < len(names):
-            pool = Pool(key, PoolState.INVALID)
-        elif not devices:
-            return
-        else:
-            shared, closed = self._share(tuple([device.traits for device in devices]))
-            pool = Pool(key, PoolState.GOOD, names, shared, closed)
+            known = [one for one in known if one.generation == generation]
+            known.sort(key=lambda one: one.name)
+        parts = _INCOMPLETE
+        if len(known) == known[0].slices:
+            parts = self._parts_of(tuple([device for one in known for device in one.devices]))
+            if parts is _EMPTY:
+                return
         (node,) = nodes
-        self._pools[key] = node, pool
+        self._pools[key] = node, Pool(key, parts)
         self._of_node.setdefault(node, set()).add(key)
+        self._changed.add(node)
 
-    def _share(
-        self, all_traits: tuple[DeviceTraits, ...]
-    ) -> tuple[tuple[SharedTraits, ...], tuple[bool, ...]]:
-        """Return the one object for the traits of each device, and which devices are closed."""
-        found = self._shared.get(all_traits)
+    def _parts_of(self, devices: tuple[Device, ...]) -> PoolParts:
+        """Return what pools of these devices have in common."""
+        if devices == self._last[0]:
+            return self._last[1]
+        found = self._parts.get(devices)
         if found is None:
-            shared = []
-            for traits in all_traits:
-                known = self._traits.get(traits)
-                if known is None:
-                    known = self._traits[traits] = SharedTraits(traits)
-                shared.append(known)
-            found = tuple(shared), tuple([bool(traits.closed) for traits in all_traits])
-            self._shared[all_traits] = found
+            found = self._made_of(devices)
+            self._parts.put(devices, found, policy.DEVICE_KINDS_SPARE_MIN)
+        self._last = devices, found
         return found
+
+    def _made_of(self, devices: tuple[Device, ...]) -> PoolParts:
+        names = tuple([device.name for device in devices])
+        if len(set(names)) < len(names):
+            return _INVALID
+        shared = []
+        for device in devices:
+            known = self._traits.get(device.traits)
+            if known is None:
+                known = self._traits[device.traits] = SharedTraits(device.traits)
+            shared.append(known)
+        closed = tuple([bool(device.traits.closed) for device in devices])
+        return PoolParts(names, PoolKind(PoolState.GOOD, "", tuple(shared), closed))

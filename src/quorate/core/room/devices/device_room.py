@@ -21,7 +21,6 @@ from quorate.core.cluster.devices.requests import (
     allocated_claim,
 )
 from quorate.core.cluster.devices.views import DeviceViews, Pool
-from quorate.core.cluster.nodes.nodes import NodeTable
 from quorate.core.model import Allocation, Requirement, SelectorTerm
 from quorate.core.model.devices import GivenConfig, GivenDevice
 from quorate.core.model.steps import Steps, costs
@@ -44,12 +43,11 @@ class DeviceRoom:
         self,
         devices: Devices,
         views: DeviceViews,
-        nodes: NodeTable,
         outcomes: Outcomes,
         *,
         steps: Steps | None = None,
     ) -> None:
-        views.refresh(devices, nodes)
+        views.refresh()
         self.steps = steps
         self._devices = devices
         self._pools, self._kinds = views.pools, views.kinds
