@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from quorate.core.cluster.cluster import Cluster
+from quorate.core.cluster.devices.views import DeviceViews
 from quorate.core.scheduler import Scheduler
 
 _OF_THE_CORE: Final = "quorate.core."
@@ -77,6 +78,9 @@ def restore(scheduler: Scheduler, state: bytes) -> None:
     """
     try:
         _Reader(scheduler).read(msgspec.msgpack.decode(unpacked(state)))
+        cluster = scheduler.cluster
+        cluster.devices.all_stale = True
+        cluster.device_views = DeviceViews(cluster.devices, cluster.nodes)
     except CheckpointError:
         raise
     except (

@@ -138,6 +138,19 @@ def test_a_search_looks_at_so_many_devices(monkeypatch):
     assert cut == Broken("the search for devices was cut short: it took too many steps")
 
 
+@pytest.mark.parametrize("limit", range(1, 30))
+def test_pods_that_are_counted_get_their_devices_however_soon_a_search_is_cut_short(
+    monkeypatch, limit
+):
+    monkeypatch.setattr(policy, "DEVICE_LOOKS_MAX", limit)
+    world = Nodes2(*many(6))
+    pod_class, room = world.ask(spec())
+    for left in range(int(pod_slots(pod_class, room)[0]), 0, -1):
+        room.device_room.take(pod_class.id, pod_class.device_needs, [0], ["n0"])
+        found = room.device_room.pods(pod_class.device_needs, np.array([0])).tolist()
+        assert found >= [left - 1]
+
+
 @pytest.mark.parametrize(("devices", "counted"), [(4, 4), (5, 5), (6, 5), (20, 5)])
 def test_so_many_pods_are_tried_on_one_kind_of_node(monkeypatch, devices, counted):
     monkeypatch.setattr(policy, "DEVICE_PODS_PER_NODE_MAX", 5)

@@ -373,7 +373,8 @@ def _is_tolerated(look: Look, choice: Choice) -> bool:
 def free_for_one_request(claims: tuple[UnallocatedClaim, ...], kind: SeenKind) -> int:
     """Return how many pods get devices that ask for a number of one class; -1: it takes a search.
 
-    That is so for all other claims, and where a device's verdict is broken.
+    That is so for all other claims, where a device's verdict is broken, and where a search that
+    looks at each device may be cut short.
     """
     requests = _requests(claims)
     if len(requests) != 1 or requests[0].is_list:
@@ -381,6 +382,8 @@ def free_for_one_request(claims: tuple[UnallocatedClaim, ...], kind: SeenKind) -
     choice = requests[0].choices[0][1]
     count, free = choice.wanted.count, 0
     if count is None or count > policy.DEVICES_PER_CLAIM_MAX:
+        return -1
+    if 2 + 3 * sum(len(pool.looks) for pool in kind) > policy.DEVICE_LOOKS_MAX:
         return -1
     for pool in kind:
         for look, used in zip(pool.looks, pool.used, strict=True):
