@@ -143,33 +143,6 @@ def test_what_pods_use_already_is_counted_when_the_name_comes():
     assert w.used("n0", ODD) == 2
 
 
-def test_pods_that_were_on_the_node_before_it_was_known_are_counted_once():
-    w = World()
-    w.running("early", "n0", **asks(3))
-    w.node("n0", **lists(x=4))
-    assert w.used("n0", ODD) == 3
-    w.delete("early")
-    assert w.used("n0", ODD) == 0
-
-
-@pytest.mark.parametrize("how", ["gone", "other"])
-def test_the_last_node_s_going_gives_the_column_back(how):
-    w = World()
-    w.node("n0", **lists(x=4))
-    w.node("n1", **lists(x=4))
-    w.running("user", "n0", **asks(3))
-    w.node("n1")
-    assert extended(w) == [ODD]
-    w.node("n0") if how == "other" else w.lose_node("n0")
-    assert extended(w) == []
-    assert not w.cluster.nodes.free[:, 4:].any()
-    w.node("n0", **lists(y=2))
-    assert extended(w) == ["example.com/y"]
-    assert w.used("n0", "example.com/y") == 0
-    w.delete("user")
-    assert w.used("n0", "example.com/y") == 0
-
-
 @pytest.mark.parametrize("unused_max", [0, 1, 3])
 @pytest.mark.parametrize("gone", range(8))
 def test_columns_close_up_when_more_than_so_many_are_free(monkeypatch, unused_max, gone):
@@ -190,24 +163,6 @@ def test_columns_close_up_when_more_than_so_many_are_free(monkeypatch, unused_ma
     ]
 
 
-@pytest.mark.parametrize("profiles", [(), (("quorate", KUBE_SCHEDULER),)])
-def test_counts_survive_columns_that_move(monkeypatch, profiles):
-    monkeypatch.setattr(policy, "COLUMNS_UNUSED_MAX", 0)
-    w = World(profiles=profiles)
-    w.node("n0", **lists(**{f"r{index}": 4 for index in range(9)}))
-    w.running("user", "n0", cpu=1, **asks(3, "example.com/r8"))
-    w.node("n0", **lists(r8=4, new=7))
-    assert [name for name in extended(w) if name] == ["example.com/new", "example.com/r8"]
-    assert w.used("n0", "example.com/r8") == 3
-    assert w.used("n0", "example.com/new") == 0
-    bound = w.cluster.precedence.bound
-    if bound is not None:
-        below = bound.below(1, [w.cluster.nodes.rows["n0"]], len(w.cluster.resources.names))
-        assert below[0, w.cluster.resources.columns["example.com/r8"]] == 3
-    w.delete("user")
-    assert w.used("n0", "example.com/r8") == w.used("n0") == 0
-
-
 @pytest.mark.parametrize("still_listed", [True, False])
 def test_room_is_not_held_where_the_name_is_gone(still_listed):
     w = World()
@@ -224,14 +179,6 @@ def test_room_is_not_held_where_the_name_is_gone(still_listed):
         w.node(other)
     w.decide()
     assert w.cluster.reservations.of(gang) == []
-
-
-def test_arrays_are_as_wide_as_before_when_many_names_have_come_and_gone():
-    w = World()
-    w.node("n0", **lists(**{f"r{index}": 1 for index in range(300)}))
-    assert w.cluster.nodes.free.shape[1] >= 304
-    w.node("n0")
-    assert w.cluster.nodes.free.shape[1] == w.cluster.nodes.allocatable.shape[1] <= 16
 
 
 def test_a_preemptor_counts_what_victims_use_of_a_name_that_came_later():

@@ -13,16 +13,6 @@ REPLICAS = Owner("apps/v1", "ReplicaSet", "web")
 ONE = PodClasses(Resources()).of(PodSpec((("cpu", 5),)))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
-def test_no_rows_are_a_question_too_whatever_their_type(dtype):
-    counted = Preemptable(4)
-    counted.take(1, 0, ONE)
-    for _ in range(2):  # with nothing kept, and with a sum
-        assert counted.below(9, np.array([], dtype), 4).shape == (0, 4)
-        assert counted.has_below(9, np.array([], dtype)).tolist() == []
-        counted.below(9, np.arange(4).repeat(policy.PREEMPTABLE_ROWS_FEW), 4)
-
-
 @pytest.mark.parametrize(("asking", "kept"), [(2, 2), (3, 3), (4, 3)])
 def test_sums_are_kept_for_so_many_priorities_and_the_longest_unasked_goes(
     asking, kept, monkeypatch
@@ -45,15 +35,6 @@ def test_nothing_is_kept_for_a_question_about_few_rows(rows, kept, monkeypatch):
     counted.take(1, 0, ONE)
     assert counted.below(9, np.arange(rows), 4)[1, 0] == 5
     assert len(counted._sums) == kept
-
-
-def test_memory_follows_the_bound_pods_and_not_priorities_times_nodes():
-    counted = Preemptable(100_000)
-    for priority in range(500):
-        counted.take(priority, priority, ONE)
-    assert sum(len(there) for there in counted._taken.values()) == 500
-    assert not counted._sums
-    assert counted._taken[3][3] is ONE.demands
 
 
 def test_a_labelled_pod_that_begins_to_terminate_while_an_important_one_waits():

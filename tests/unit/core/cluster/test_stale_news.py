@@ -1,17 +1,15 @@
 """Repeated, late and surprising news does no harm: objects replaced, edited, moved, gone."""
 
-import msgspec
 import pytest
 
 from quorate.core.cluster.gangs.gangs import Where
-from quorate.core.model import HostPort, Membership
+from quorate.core.model import Membership
 from quorate.core.model.changes import (
     BindFailed,
     BindFailure,
     GangGone,
     NodeGone,
     PodBound,
-    PodChanged,
     PodGone,
 )
 from quorate.core.model.journal import entry_of
@@ -19,17 +17,6 @@ from quorate.core.model.reasons import GangState, Reason
 from tests.unit.core.world import LABELS, SIGS, World, binds_of, fail, key, names, world
 
 REFUSED = fail(BindFailure.REFUSED)
-
-
-def test_a_stale_pod_without_node_does_not_undo_its_bind():
-    w = world(cpu=2)
-    w.gang("job", 2)
-    before = dict(w.pods)
-    w.cycle()
-    for pod in before.values():
-        w.observe(PodChanged(msgspec.structs.replace(pod, labels=(("late", "news"),))))
-    assert binds_of(w.decide()) == []
-    assert w.used("n0") == 2000
 
 
 def test_the_watch_may_tell_of_a_bind_before_its_outcome():
@@ -96,34 +83,6 @@ def test_news_of_strangers_is_ignored(change):
     assert len(w.cycle()) == 2
 
 
-def test_everything_told_twice_counts_once():
-    w = world(cpu=4)
-    w.running("filler", "n0", cpu=2)
-    gang = w.gang("job", 2)
-    w.node("n0", cpu=4)
-    for pod in list(w.pods.values()):
-        w.tell(pod)
-    w.object("job", 2)
-    assert w.why(gang).members.exist == 2
-    assert len(w.cycle()) == 2
-    assert w.used("n0") == 4000
-    w.delete("filler")
-    w.observe(PodGone("uid-filler"))
-    assert w.used("n0") == 2000
-
-
-def test_a_pod_replaced_under_its_name_is_another_pod():
-    w = world(cpu=2)
-    gang = w.gang("job", 2)
-    w.cycle()
-    old = w.pods["job-0"].uid
-    w.pod("job-0", gang, uid="new")
-    assert w.cycle() == {}
-    w.observe(PodGone(old))
-    assert w.cycle() == {"job-0": "n0"}
-    assert w.where("job-0") == "n0"
-
-
 def test_an_outcome_for_a_replaced_pod_does_not_reach_its_namesake():
     w = world()
     gang = w.gang("job", 2)
@@ -133,44 +92,6 @@ def test_an_outcome_for_a_replaced_pod_does_not_reach_its_namesake():
     w.settle(plan)
     assert w.where("job-0") == ""
     assert w.cycle() == {"job-0": "n0"}
-
-
-def test_a_node_made_again_under_bound_pods_still_counts_them():
-    w = world(cpu=4)
-    w.gang("job", 3)
-    w.cycle()
-    w.lose_node("n0")
-    w.pod("alone")
-    assert w.cycle() == {}
-    w.node("n0", cpu=4)
-    assert w.used("n0") == 3000
-    assert w.cycle() == {"alone": "n0"}
-    w.pod("another")
-    assert w.cycle() == {}
-
-
-def test_a_row_used_again_keeps_nothing_of_the_node_that_had_it():
-    w = World()
-    w.node("old", cpu=9, gpu=8, labels={"zone": "a"}, taints=["t:NoSchedule"], cordoned=True)
-    w.running("there", "old", cpu=9, spec={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
-    w.lose_node("old")
-    w.node("new", cpu=2)
-    w.delete("there")
-    assert w.used("new") == 0
-    w.pod("gpu", gpu=1, cpu=0)
-    w.pod("zoned", spec={"node_selector": (("zone", "a"),)})
-    w.pod("port", cpu=0, spec={"host_ports": (HostPort("TCP", "0.0.0.0", 80),)})
-    w.gang("job", 2)
-    assert set(w.cycle()) == {"job-0", "job-1", "port"}
-
-
-def test_a_pod_known_before_its_node_is_counted_when_the_node_appears():
-    w = World()
-    w.running("early", "n0", cpu=3)
-    w.node("n0", cpu=4)
-    w.gang("job", 2)
-    assert w.cycle() == {}
-    assert w.used("n0") == 3000
 
 
 def test_a_node_that_vanishes_while_its_binds_are_under_way():
@@ -208,24 +129,6 @@ def test_a_gang_whose_members_all_vanish_in_an_attempt_is_forgotten():
     assert len(w.cycle()) == 2
 
 
-def test_a_member_that_leaves_its_gang_counts_there_no_more():
-    w = world()
-    gang = w.gang("job", 2)
-    w.edit("job-1", membership=None)
-    assert w.cycle() == {"job-1": "n0"}
-    assert w.why(gang).members.exist == 1
-
-
-def test_a_member_that_joins_makes_the_gang_quorate():
-    w = world()
-    gang = w.gang("job", 2, pods=1)
-    other = w.gang("other", 2, pods=1)
-    assert w.cycle() == {}
-    w.edit("other-0", membership=Membership(gang))
-    assert set(w.cycle()) == {"job-0", "other-0"}
-    assert w.why(other).members.total == 0
-
-
 def test_a_member_that_changes_gang_while_its_bind_is_under_way():
     w = world()
     first = w.gang("first", 2)
@@ -237,15 +140,6 @@ def test_a_member_that_changes_gang_while_its_bind_is_under_way():
     assert w.why(second).members.bound == 1
     assert w.used("n0") == 2000
     assert w.why(second).state is GangState.WAITING, "bound for another gang, it starts nobody"
-
-
-def test_a_gang_that_all_pods_leave_is_forgotten():
-    w = world()
-    gang = w.gang("job", 2, dialect=LABELS)
-    for name in ("job-0", "job-1"):
-        w.edit(name, membership=None)
-    assert gang not in w.cluster.gangs
-    assert set(w.cycle()) == {"job-0", "job-1"}
 
 
 def test_the_minimum_is_what_the_members_that_wait_say():

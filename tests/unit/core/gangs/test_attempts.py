@@ -19,18 +19,6 @@ def world(cpu=8, **policy):
     return w
 
 
-def test_a_plan_carries_what_the_binds_need():
-    w = world()
-    gang = w.gang("job", 2)
-    plan = w.decide()
-    assert plan.gangs[0].key == gang
-    assert plan.gangs[0].size == 2
-    assert {(b.uid, b.namespace, b.name, b.node) for b in plan.gangs[0].binds} == {
-        ("uid-job-0", "team", "job-0", "n0"),
-        ("uid-job-1", "team", "job-1", "n0"),
-    }
-
-
 def test_a_gang_is_planned_once_while_its_binds_are_under_way():
     w = world()
     gang = w.gang("job", 2)
@@ -59,14 +47,6 @@ def test_a_member_that_failed_is_placed_again_at_once_and_alone(failure):
     assert w.where("job-1") == "n0"
 
 
-def test_the_room_of_the_bound_members_stays_counted_while_one_is_repaired():
-    w = world(cpu=2)
-    w.gang("job", 2)
-    w.cycle(job_1=REFUSED)
-    w.gang("rival", 2, priority=9)
-    assert set(w.cycle()) == {"job-1"}
-
-
 def test_the_attempt_keeps_its_id_and_deadline_while_it_is_repaired():
     w = world()
     w.gang("job", 2)
@@ -76,13 +56,6 @@ def test_the_attempt_keeps_its_id_and_deadline_while_it_is_repaired():
     second = w.decide(after_s=3).gangs[0]
     assert (second.attempt, second.deadline_s) == (first.attempt, first.deadline_s)
     assert second.size == 2
-
-
-def test_attempts_have_ids_of_their_own():
-    w = world()
-    w.gang("a", 2)
-    w.gang("b", 2)
-    assert len({gang.attempt for gang in w.decide().gangs}) == 2
 
 
 def test_a_pod_that_is_gone_leaves_its_gang_below_min_until_it_is_made_again():
@@ -154,12 +127,6 @@ def test_the_end_of_an_attempt_is_reported():
     w.decide()
     gang = w.pods["job-0"].membership.key
     assert gang in w.decide(after_s=60).touched
-
-
-def test_a_gang_is_rolled_back_once():
-    w = half_started()
-    assert len(w.decide(after_s=60).evictions) == 1
-    assert w.decide(after_s=60).evictions == ()
 
 
 def test_an_evicted_member_counts_no_more_and_the_gang_starts_afresh():

@@ -3,11 +3,9 @@
 import pytest
 
 from quorate.core.model import HostPort
-from quorate.core.model.changes import BindFailure
 from quorate.core.model.reasons import Reason
-from quorate.core.place.members import members_of
 from tests.unit.core.terms import apart, pods
-from tests.unit.core.world import GPU, World, binds_of, fail, pairs
+from tests.unit.core.world import World, pairs
 
 A = {"node_selector": pairs({"zone": "a"})}
 PORTS = {
@@ -105,24 +103,6 @@ def test_a_gang_that_does_not_fit_is_not_placed_in_part(nodes, pods):
     assert w.cluster.gangs[gang].assumed == 0
 
 
-def test_any_members_make_the_quorum():
-    """Min says how many, not which: one large pod that cannot fit does not hold the small ones."""
-    w, _ = world(cpu(3), cpu(5, 1, 1, 1), need=3)
-    assert set(w.cycle()) == {"p1", "p2", "p3"}
-
-
-def test_a_quorum_that_only_the_search_finds_takes_as_many_more_as_fit():
-    w, _ = world(cpu(10, 10, 1), [*cpu(6, 5, 3, 4, 2), *cpu(1, 1)], need=5)
-    assert len(w.cycle()) >= 5
-
-
-def test_the_search_chooses_among_the_members_when_not_all_are_needed():
-    nodes = [{"cpu": 4, "labels": {"zone": "a"}}, {"cpu": 3}]
-    pods = [{"cpu": 4}, {"cpu": 2, "spec": A}, {"cpu": 2, "spec": A}, {"cpu": 3}]
-    w, _ = world(nodes, pods, need=3)
-    assert len(w.cycle()) == 3
-
-
 def test_members_that_no_node_takes_use_up_none_of_the_choices():
     """m, y0 and y1 fit; a-x would take their room, and 16 others have nowhere to go."""
     rack = {"labels": {"rack": "r"}}
@@ -139,20 +119,6 @@ def test_members_that_no_node_takes_use_up_none_of_the_choices():
     w.pod("y0", gang, cpu=1)
     w.pod("y1", gang, cpu=1)
     assert set(w.cycle()) == {"m", "y0", "y1"}
-
-
-def test_the_order_of_classes_is_that_of_names_whatever_happened_to_their_members():
-    w, gang = world(cpu(10), cpu(1, 2, 3), need=3)
-
-    def names():
-        members = members_of(w.cluster.gangs[gang], w.cluster)
-        return [entry.pod.name for entries in members.values() for entry in entries]
-
-    assert names() == ["p0", "p1", "p2"]
-    binds = {bind.name: bind for bind in binds_of(w.decide())}
-    for name in ("p2", "p0", "p1"):
-        w.observe(fail(BindFailure.NOT_SENT)(binds[name]))
-    assert names() == ["p0", "p1", "p2"]
 
 
 def test_a_bound_ends_the_search_and_the_reason_says_so():
@@ -173,13 +139,6 @@ def test_the_tied_class_goes_first_however_many_pods_there_are(workers):
     pods += [{"cpu": 8, "spec": A}]
     w, _ = world(nodes, pods)
     assert len(w.cycle()) == workers + 1
-
-
-def test_a_launcher_tied_to_one_node_and_many_workers():
-    nodes = [{"cpu": 8, "labels": {"zone": "a"}}, *cpu(*[8] * 125)]
-    pods = [*cpu(*[4] * 250), {"cpu": 1, "spec": A}]
-    w, _ = world(nodes, pods)
-    assert len(w.cycle()) == 251
 
 
 def test_a_started_gang_places_its_extras_class_by_class():
@@ -206,10 +165,3 @@ def test_a_hopeless_gang_of_many_classes_comes_to_an_end():
     w, gang = world(cpu(40, 40), [{"cpu": 1.5 + index / 1000} for index in range(53)])
     assert w.cycle() == {}
     assert w.why(gang).members.waiting == 53
-
-
-def test_extended_resources_decide_who_is_largest():
-    w, _ = world([{"gpu": 8}, {"gpu": 4}], [{"gpu": 2}] * 2 + [{"gpu": 8}])
-    placed = w.cycle()
-    assert placed["p2"] == "n0"
-    assert w.used("n1", GPU) == 4

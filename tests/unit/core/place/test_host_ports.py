@@ -1,21 +1,17 @@
-"""Host ports are looked up, not compared pair by pair; the answers are those of the plain rule."""
+"""Host ports are looked up, not compared pair by pair; the check finds those taken meanwhile."""
 
 import random
 
-import numpy as np
 import pytest
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort
 from quorate.core.model.steps import Steps
-from quorate.core.room.port_room import PortRoom
-from quorate.core.rules.resources import node_ports
 from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.world import World, binds_of
 
 ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")
-ROWS = 6
 
 
 def some_ports(chance):
@@ -26,70 +22,6 @@ def some_ports(chance):
 def conflict(mine, theirs):
     """The rule itself, pair by pair."""
     return any(one.conflicts(other) for one in mine for other in theirs)
-
-
-@pytest.mark.parametrize("world", range(50))
-def test_pods_that_keep_apart_are_those_of_which_two_ports_conflict(world):
-    chance = random.Random(f"{SEED} {world}")
-    pods = [some_ports(chance) for _ in range(8)]
-    masks = [
-        sum(1 << i for i, theirs in enumerate(pods) if conflict(mine, theirs)) for mine in pods
-    ]
-    assert node_ports.apart(pods) == masks
-
-
-@pytest.mark.parametrize("world", range(50))
-def test_ports_of_a_node_come_and_go_as_in_a_set(world):
-    chance = random.Random(f"{SEED} {world}")
-    there, plain = node_ports.PortsOn(), set()
-    for _ in range(20):
-        ports = some_ports(chance)
-        if chance.random() < 0.6:
-            there.take(ports)
-            plain.update(ports)
-        else:
-            there.give_back(ports)
-            plain.difference_update(ports)
-        wanted = some_ports(chance)
-        assert there.conflicts(wanted) == conflict(wanted, plain)
-
-
-@pytest.mark.parametrize("world", range(50))
-def test_rows_where_ports_were_taken_are_found_and_copies_are_their_own(world):
-    chance = random.Random(f"{SEED} {world}")
-    rooms = [(PortRoom(), [])]
-    for _ in range(12):
-        room, taken = chance.choice(rooms)
-        if chance.random() < 0.3:
-            rooms.append((room.copy(), list(taken)))
-        ports, rows = some_ports(chance), chance.sample(range(ROWS), chance.randrange(1, 4))
-        room.take(ports, np.array(sorted(rows)))
-        taken.append((ports, rows))
-    for room, taken in rooms:
-        wanted = some_ports(chance)
-        there = {row for ports, rows in taken if conflict(wanted, ports) for row in rows}
-        assert {row for rows in room.holding(wanted) for row in rows.tolist()} == there
-        for row in range(ROWS):
-            on = {port for ports, rows in taken if row in rows for port in ports}
-            assert room.on(row) == on
-            for port in wanted:
-                assert room.has(row, port) == conflict((port,), on)
-
-
-@pytest.mark.parametrize("world", range(50))
-def test_nodes_tell_which_ports_running_pods_have(world):
-    chance = random.Random(f"{SEED} {world}")
-    w, there = World(), {}
-    for row in range(ROWS):
-        w.node(f"n{row}")
-        for index in range(2):
-            ports = some_ports(chance)
-            w.running(f"r{row}-{index}", f"n{row}", spec={"host_ports": ports})
-            there.setdefault(row, set()).update(ports)
-    for port in some_ports(chance):
-        rows = [row for row, ports in there.items() if conflict((port,), ports)]
-        assert sorted(w.cluster.nodes.rows_with_port(port)) == rows
-        assert [row for row in there if w.cluster.nodes.has_port(row, port)] == rows
 
 
 @pytest.mark.parametrize("world", range(50))

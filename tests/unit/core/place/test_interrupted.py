@@ -1,74 +1,12 @@
-"""A gang that the end of a turn interrupts has taken nothing from those that follow in the turn."""
+"""A gang whose planning takes longer than a turn gets longer ones, up to a bound."""
 
 import pytest
 
-from quorate.core.model import ClaimUse, Owner, policy
+from quorate.core.model import policy
 from quorate.core.model.reasons import Reason
-from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import OutOfStepsError
 from quorate.core.turn.cycle import Cycle
-from tests.unit.core.storage_world import HOSTNAME, StorageWorld, on
 from tests.unit.core.world import World
-
-POOL = {"node_selector": (("pool", "y"),)}
-THING = Owner("example.com/v1", "Thing", "y")
-
-
-def half_held():
-    """Return a world with a gang that gets one pod's room held, and looks at claims for the next.
-
-    A pod of no gang is nominated to the node: promises are of the cycle too.
-    """
-    w = StorageWorld()
-    for name, cpu in (("n0", 2), ("n1", 1)):
-        w.node(name, cpu=cpu, labels={"pool": "y", HOSTNAME: name})
-    gang = w.gang("y", 2, cpu=1, spec=POOL, owner=THING)
-    w.cycle()
-    w.edit("y-1", node="n0", phase="Running")
-    w.edit("y-1", terminating=True)
-    w.decide()
-    w.delete("y-1")
-    w.cycle(after_s=1)
-    assert [reservation.node for reservation in w.cluster.reservations] == ["n0"]
-    w.volume("v", affinity=on(HOSTNAME, "n1"))
-    w.claim("data", storage_class="local")
-    w.pod("y-new", gang, cpu=1, spec=POOL, owner=THING, nominated="n0")
-    w.pod("y-data", gang, cpu=0.5, spec=POOL, claims=(ClaimUse("data"),))
-    return w, w.cluster.gangs[gang]
-
-
-def begin(w, steps):
-    return w.scheduler.planner._cycle(w.now_s, steps)
-
-
-def state(cycle):
-    nominated = {
-        node: [e.pod.name for e in cycle.promises.nominated.on(node)] for node in ("n0", "n1")
-    }
-    held = [reservation.node for reservation in cycle.reservations]
-    return cycle.room.free.tolist(), held, nominated, cycle.hopeless, list(cycle.room.rows_taken)
-
-
-def test_what_it_had_placed_and_ended_is_there_again():
-    w, gang = half_held()
-    cycle = begin(w, Steps(0))
-    before = state(cycle)
-    with pytest.raises(OutOfStepsError):
-        cycle.try_gang(gang, preempts_more=True, searches=True)
-    assert state(cycle) == before
-
-
-def test_tried_again_in_the_same_turn_it_is_placed_as_in_a_new_one():
-    w, gang = half_held()
-    fresh = begin(w, Steps(1000)).try_gang(gang, preempts_more=True, searches=True)
-    steps = Steps(0)
-    cycle = begin(w, steps)
-    with pytest.raises(OutOfStepsError):
-        cycle.try_gang(gang, preempts_more=True, searches=True)
-    steps.left = 1000
-    again = cycle.try_gang(gang, preempts_more=True, searches=True)
-    assert again.binds == fresh.binds
-    assert {one.name: one.node for one in again.binds.binds} == {"y-new": "n0", "y-data": "n1"}
-    assert not cycle.reservations
 
 
 @pytest.mark.parametrize(("needed", "is_placed"), [(79, True), (80, True), (81, False)])

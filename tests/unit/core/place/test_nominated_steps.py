@@ -82,23 +82,6 @@ def test_class_by_class_takes_what_pod_by_pod_does(number, attracted):
         assert left.ports.on(row) == plain.ports.on(row)
 
 
-def test_alike_nominated_pods_are_taken_all_at_once(monkeypatch):
-    w, taken, take_at = world(), [], Room.take_at
-    for index in range(12):
-        nominate(w, f"p{index}", f"n{index % NODES}")
-    w.gang("job", 1)
-    promised = Promises.of(w.cluster).to_others(0)
-    room = Room(w.cluster.snapshot(), RuleCache())
-
-    def note(self, pod_class, rows, some):
-        taken.append(dict(zip(rows.tolist(), some.tolist(), strict=True)))
-        take_at(self, pod_class, rows, some)
-
-    monkeypatch.setattr(Room, "take_at", note)
-    room_less_nominated(room, promised, [], w.cluster)
-    assert taken == [dict.fromkeys(range(NODES), 12 // NODES)]
-
-
 @pytest.mark.parametrize("kind", ["single", "gang"])
 def test_steps_are_taken_for_those_that_are_yielded_to(kind, monkeypatch):
     turns = []
@@ -139,16 +122,3 @@ def test_a_turn_ends_when_those_that_yield_have_used_its_steps(monkeypatch):
     plan = w.decide()
     assert plan.wake_at_s == w.now_s
     assert 0 < len(plan.touched) < 6
-
-
-@pytest.mark.parametrize("members", [1, 2, 3])
-def test_a_gang_has_a_nominated_member_or_not(members):
-    w = world()
-    for index in range(2):
-        nominate(w, f"p{index}", "n0")
-    nominated = w.cluster.precedence.nominated
-    which = w.gang("job", members)
-    assert not nominated.has(w.cluster.gangs[which])
-    w.edit("job-0", nominated="n1")
-    assert nominated.has(w.cluster.gangs[which]) == (nominated.node_of("uid-job-0") == "n1")
-    assert sum(nominated.has(gang) for gang in w.cluster.gangs.values()) >= 2

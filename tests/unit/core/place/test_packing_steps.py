@@ -1,18 +1,16 @@
 """Packing by domain takes steps for what it looks at, and little more for more domains."""
 
-import random
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from quorate.core.model import policy
-from quorate.core.model.steps import OutOfStepsError, Steps
+from quorate.core.model.steps import Steps
 from quorate.core.place.packing import pack as packing_of
 from quorate.core.place.packing.domains import Cells, Levels
-from quorate.core.place.packing.fill import _fill_best_first
 from quorate.core.place.packing.one_by_one import place_one_by_one
-from tests.unit.core.terms import apart, near, pods, spread
+from tests.unit.core.terms import apart, pods, spread
 from tests.unit.core.world import World
 
 JOB = {"job": "j"}
@@ -53,19 +51,6 @@ def test_twice_the_nodes_and_pods_take_about_twice_the_steps(domains, skew):
     assert taken(1600) < 600  # each cell for each pod would be 1600 * 400 looks
 
 
-def test_what_is_dealt_out_ends_with_the_steps():
-    row = np.arange(400)
-    everything = steps_of([row // 2, row % 3], 1, 100)
-    parts = [cells(row // 2), cells(row % 3)]
-    levels = [Levels(np.zeros(c.number, int), np.ones(c.number, bool), 1, False) for c in parts]
-    steps = Steps(everything // 2)
-    with pytest.raises(OutOfStepsError):
-        place_one_by_one(
-            100, np.full(400, 9), row, list(zip(parts, levels, strict=True)), [], steps
-        )
-    assert steps.taken < everything
-
-
 def racks(nodes=120):
     w = World()
     for i in range(nodes):
@@ -104,33 +89,3 @@ def test_a_gang_of_many_classes_that_keep_apart_ends_with_the_turn_and_starts_la
     assert len(binds) == 12
     assert max(packed[:4]) <= 6
     assert turns > 4
-
-
-def test_what_nodes_take_one_of_is_found_without_trying_each():
-    w = racks()
-    w.gang("job", 2, labels=JOB, spec=both(near(OWN, by="host"), spread(OWN, by="host")))
-    with patch.object(packing_of, "_spread_out", wraps=packing_of._spread_out) as tries:
-        assert w.cycle() == {}
-    assert tries.call_count <= 4
-
-
-def test_one_in_each_domain_is_chosen_for_all_domains_at_once():
-    w = racks()
-    w.gang("job", 60, labels=JOB, spec=apart(OWN, by="pair"))
-    with patch.object(packing_of, "fill_cells", wraps=packing_of.fill_cells) as fills:
-        assert len(w.cycle()) == 60
-    assert fills.call_count == 1
-
-
-def test_of_nodes_that_are_as_good_the_first_are_filled_however_many_there_are():
-    chance = random.Random(7)
-    for _ in range(200):
-        nodes = chance.randint(1, 300)
-        score = np.array([float(chance.randint(0, 3)) for _ in range(nodes)])
-        slots = np.array([chance.randint(1, 3) for _ in range(nodes)])
-        count = chance.randint(1, nodes)
-        left, wanted = count, np.zeros(nodes, np.int64)
-        for row in np.argsort(-score, kind="stable").tolist():
-            wanted[row] = min(left, slots[row])
-            left -= wanted[row]
-        assert np.array_equal(_fill_best_first(score, slots, count), wanted)

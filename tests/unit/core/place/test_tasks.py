@@ -4,13 +4,11 @@ import msgspec
 import pytest
 
 from quorate.core.check.verify import verify_gang
-from quorate.core.cluster.gangs.gangs import EXISTING, PLACED
-from quorate.core.cluster.gangs.tasks import lacking, missing_tasks
+from quorate.core.cluster.gangs.tasks import missing_tasks
 from quorate.core.model import GangSpec, Membership
 from quorate.core.model.changes import BindFailure, PodBound, PodChanged
-from quorate.core.model.plan import Bind, GangBinds
 from quorate.core.model.reasons import Reason
-from tests.unit.core.world import VOLCANO, World, binds_of, fail, key
+from tests.unit.core.world import VOLCANO, World, fail, key
 
 JOB = key("job", VOLCANO)
 MASTER, WORKER = "master", "worker"
@@ -125,24 +123,6 @@ def test_a_master_that_fits_nowhere_keeps_the_workers_from_starting():
     assert w.cycle()["master-0"] == "large"
 
 
-def test_of_members_that_are_alike_those_that_their_task_needs_start():
-    w = world(3, min_count=3, master=1, worker=2)
-    members(w, WORKER, 5)
-    members(w, MASTER, 1)
-    placed = w.cycle()
-    assert len(placed) == 3
-    assert "master-0" in placed
-
-
-def test_a_quorum_may_have_members_of_no_task_or_beyond_a_minimum():
-    w = world(4, min_count=4, master=1)
-    members(w, WORKER, 5)
-    members(w, MASTER, 1)
-    placed = w.cycle()
-    assert len(placed) == 4
-    assert "master-0" in placed
-
-
 def test_the_others_follow_when_it_has_started():
     w = world(8, min_count=3, master=1, worker=2)
     members(w, WORKER, 5)
@@ -174,14 +154,6 @@ def test_what_its_tasks_need_is_bound_before_the_bind_that_makes_it_quorate():
     first = {bind.name for bind in gang.binds[: gang.first]}
     assert {"master-0", "zeal-0", "zeal-1"} <= first
     assert len(gang.binds) == 7
-
-
-def test_a_gang_whose_quorum_is_all_of_its_tasks_is_bound_without_others_first():
-    w = world(9, min_count=3, master=1, worker=2)
-    members(w, WORKER, 4)
-    members(w, MASTER, 1)
-    [gang] = w.decide().gangs
-    assert (len(gang.binds), gang.first) == (3, 2)
 
 
 def test_a_master_whose_bind_fails_holds_the_others_back_until_it_is_made_again():
@@ -260,24 +232,6 @@ def test_the_verifier_counts_by_itself():
     assert verify_gang(left, w.cluster) == [
         "gang team/job would start with 1 too few members of task master"
     ]
-
-
-def test_a_gang_without_minima_is_one_class_however_many_tasks_it_names():
-    w = world(9, min_count=4)
-    members(w, WORKER, 3)
-    members(w, MASTER, 1)
-    entry = w.cluster.gangs[JOB]
-    assert lacking(entry.spec, entry.members.values(), EXISTING | PLACED) == {}
-    assert len(w.cycle()) == 4
-
-
-def test_binds_are_not_reordered_without_minima():
-    w = world(9, min_count=2)
-    members(w, WORKER, 2)
-    plan = w.decide()
-    assert [bind.name for bind in binds_of(plan)] == ["worker-0", "worker-1"]
-    assert isinstance(plan.gangs[0], GangBinds)
-    assert isinstance(plan.gangs[0].binds[0], Bind)
 
 
 def test_min_that_is_raised_tears_down_no_gang_of_which_a_kubelet_refuses_one():

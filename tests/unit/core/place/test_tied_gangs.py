@@ -3,7 +3,6 @@
 import pytest
 
 from quorate.core.check.verify import verify_gang
-from quorate.core.model import HostPort
 from quorate.core.model.reasons import Reason
 from tests.unit.core.terms import apart, near, pods, spread
 from tests.unit.core.world import World, key
@@ -60,36 +59,6 @@ def test_what_cannot_be_level_does_not_start():
     gang = w.gang("job", 6, labels=WEB, spec=spread(pods(**WEB)))
     assert w.cycle() == {}
     assert "didn't match pod topology spread constraints" in w.why(gang).message
-
-
-def test_two_classes_that_greedy_order_misses_are_placed():
-    """The large ones keep apart from all; the small ones, placed last, would find no zone."""
-    w = world("ab", cpu=8)
-    gang = w.object("job", 4)
-    for number in range(2):
-        w.pod(f"big-{number}", gang, cpu=5, labels=WEB, spec=apart(pods(**WEB), by="zone"))
-    for number in range(2):
-        w.pod(f"small-{number}", gang, cpu=3, labels=DB, spec=apart(pods(**DB), by="zone"))
-    assert len(w.cycle()) == 4
-
-
-def test_one_that_seeks_a_smaller_one_waits_for_it_within_the_plan():
-    w = world("ab", cpu=4)
-    gang = w.object("job", 2)
-    w.pod("big", gang, cpu=3, labels=DB, spec=near(pods(**WEB)))
-    w.pod("small", gang, cpu=1, labels=WEB)
-    assert zones_of(w, w.cycle()) in (["a", "a"], ["b", "b"])
-
-
-def test_host_ports_and_anti_affinity_together():
-    w = world("aa", cpu=4)
-    port = {"host_ports": (HostPort("TCP", "0.0.0.0", 80),)}
-    gang = w.object("job", 3)
-    w.pod("p0", gang, labels=WEB, spec=port)
-    w.pod("p1", gang, labels=DB, spec=port)
-    w.pod("p2", gang, labels={"app": "mq"}, spec=apart(pods(**WEB)))
-    binds = w.cycle()
-    assert binds["p0"] != binds["p1"] == binds["p2"]
 
 
 def test_two_gangs_in_one_cycle_that_seek_one_another():

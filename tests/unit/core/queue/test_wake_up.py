@@ -2,8 +2,7 @@
 
 import pytest
 
-from quorate.core.model.changes import BindFailure
-from tests.unit.core.world import GPU, X_K8S, World, fail, key, pairs
+from tests.unit.core.world import X_K8S, World, key, pairs
 
 ZONE_A = {"zone": "a"}
 
@@ -67,23 +66,6 @@ def test_a_node_that_becomes_fit_places_the_gang(before, after):
     assert len(w.cycle()) == 2
 
 
-def test_a_failed_bind_gives_its_room_to_others():
-    w = World()
-    w.node("n0", cpu=2)
-    w.gang("first", 2)
-    plan = w.decide()
-    w.gang("second", 2)
-    w.decide()
-    w.settle(plan, fail(BindFailure.GONE))
-    assert set(w.cycle()) == {"second-0", "second-1"}
-
-
-def lose_another(w):
-    w.node("third", cpu=9, labels={"zone": "b"})
-    w.decide()
-    w.lose_node("third")
-
-
 NO_HELP = {
     "nothing": lambda w: None,
     "a pod of another node deleted": lambda w: w.delete("far"),
@@ -144,51 +126,6 @@ def test_every_blocked_gang_is_reported_when_the_set_of_nodes_differs():
     w = blocked_world()
     w.node("n9", cpu=0)
     assert key("job") in w.decide().touched
-
-
-def test_a_gang_with_min_resources_is_woken_by_room_where_its_pods_do_not_fit():
-    """The gate adds up the room of all nodes: also of those that take none of the gang's pods."""
-    w = World()
-    w.node("n0", cpu=2)
-    w.gang("job", 1, cpu=2, gang_spec={"min_resources": (("cpu", 4000),)})
-    assert w.cycle() == {}
-    w.node("n1", cpu=1)
-    assert w.cycle() == {}
-    w.node("n2", cpu=1)
-    assert w.cycle() == {"job-0": "n0"}
-
-
-def test_a_new_member_or_a_lower_min_wakes_the_gang():
-    w = World()
-    w.node("n0", cpu=2)
-    gang = w.gang("job", 3, pods=3)
-    assert w.cycle() == {}
-    w.object("job", 2)
-    assert len(w.cycle()) == 2
-    assert w.why(gang).members.waiting == 1
-
-
-def test_extended_resources_may_appear_later():
-    w = World()
-    w.node("n0")
-    w.gang("job", 2, gpu=1)
-    assert w.cycle() == {}
-    w.node("n0", gpu=1)
-    assert w.cycle() == {}
-    w.node("n0", gpu=2, **{"example.com/nic": 4})
-    assert len(w.cycle()) == 2
-    assert w.used("n0", GPU) == 2
-
-
-def test_a_gang_of_two_classes_is_woken_by_room_for_either():
-    w = World()
-    w.node("n0", cpu=4)
-    gang = w.object("job", 2)
-    w.pod("large", gang, cpu=4)
-    w.pod("small", gang, cpu=1)
-    assert w.cycle() == {}
-    w.node("n1", cpu=1)
-    assert w.cycle() == {"large": "n0", "small": "n1"}
 
 
 def test_nothing_wakes_by_time_when_nothing_is_due():

@@ -1,4 +1,4 @@
-"""Gangs are woken, and alike, by which nodes they may go to: masks, and nodes that are avoided."""
+"""Which nodes a gang may go to: masks, and nodes that are avoided, and what is kept of them."""
 
 from quorate.core.model import policy
 from tests.unit.core.world import LABELS, World, key
@@ -10,23 +10,6 @@ def refused_on(w: World, name: str, node: str) -> None:
     """Let a kubelet refuse a member that the gang lost: no other one goes there for a while."""
     w.pod(f"{name}-lost", key(name, LABELS), min_count=1, cpu=0, node=node)
     w.edit(f"{name}-lost", phase="Failed", refusal="OutOfcpu")
-
-
-def test_a_gang_that_avoids_no_node_any_more_waits_with_those_that_are_like_it():
-    w = World(avoid_s=10.0)
-    w.node("n0", cpu=1)
-    for name in ("a", "b", "c"):
-        w.gang(name, 1, dialect=LABELS, cpu=4)
-    w.decide()
-    buckets = w.scheduler.queue.blocked._buckets
-    assert len(buckets) == 1
-    refused_on(w, "a", "n0")
-    w.decide()
-    assert len(buckets) == 2
-    w.decide(after_s=10.0)
-    w.node("n0", cpu=2)  # it is looked at again
-    w.decide()
-    assert len(buckets) == 1
 
 
 def test_nodes_that_are_avoided_no_more_are_forgotten_with_the_next_news():
@@ -56,33 +39,6 @@ def selecting_world(groups):
         if w.decide().wake_at_s is None:
             return w
     raise AssertionError("it comes to rest")
-
-
-def test_a_label_of_one_node_costs_steps_for_each_group_of_masks_and_one_row(monkeypatch):
-    w = selecting_world(30)
-    slots, seen = w.scheduler.queue.blocked.slots, []
-    count_anew = slots._count_anew
-
-    def note(rows, ground, reached, steps):
-        seen.append(rows.tolist())
-        count_anew(rows, ground, reached, steps)
-
-    monkeypatch.setattr(slots, "_count_anew", note)
-    taken = []
-    bring = slots.bring_up_to_date
-
-    def note_steps(steps):
-        before = steps.taken
-        found = bring(steps)
-        taken.append(steps.taken - before)
-        return found
-
-    monkeypatch.setattr(slots, "bring_up_to_date", note_steps)
-    w.node("n7", cpu=1, labels={"host": "n7", "zone": "a"})
-    w.decide()
-    assert seen == [[7]]
-    assert taken[0] >= 30 * 2 // 4
-    assert len(slots._relabelled) == 0
 
 
 def test_masks_that_change_each_turn_leave_steps_to_count_anew(monkeypatch):

@@ -6,9 +6,8 @@ import pytest
 from quorate.core.cluster.change_log import Log
 from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.cluster.nodes.codes import CodeColumn
-from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration, policy
-from quorate.core.rules import masks as kept_masks
-from quorate.core.rules.masks import mask_of, mask_on
+from quorate.core.model import PodSpec, policy
+from quorate.core.rules.masks import mask_of
 from tests.unit.core.world import World
 
 # Labels
@@ -72,24 +71,6 @@ def test_values_that_no_node_has_are_dropped_when_they_are_many(monkeypatch, unu
     assert [column.values[code] for code in column.codes] == other.values
 
 
-def test_values_come_and_go_without_end_and_the_reader_keeps_what_it_has(monkeypatch):
-    monkeypatch.setattr(policy, "VALUES_UNUSED_MAX", 4)
-    w = nodes(1)
-    table = w.cluster.nodes
-    before = table.label("host")
-    codes, values = before.codes.copy(), list(before.values)
-    for number in range(200):
-        w.node("n0", labels={"host": f"{number}"}, taints=[f"t{number}:NoSchedule"])
-        assert len(table.label("host").values) <= 2 * 1 + 4
-        assert len(table.taints.values) <= 2 * 1 + 4
-        assert table.label("host").code_of == {
-            v: c for c, v in enumerate(table.label("host").values)
-        }
-    assert table.label("host") is not before
-    assert values == before.values[: len(values)]
-    assert len(before.codes) == len(codes)
-
-
 # Masks
 
 
@@ -102,63 +83,6 @@ def mask(w: World, **fields) -> np.ndarray:
 def masks_kept(w: World) -> int:
     """How many masks are kept, whatever facts the rules keep beside them."""
     return sum(key[0] == "mask" for key in w.scheduler.planner._rule_cache._kept)
-
-
-def test_classes_that_differ_in_size_share_a_mask():
-    w = nodes(3)
-    shown = [mask(w, requests=(("cpu", n),), node_selector=(("host", "n1"),)) for n in range(5)]
-    assert all(one is shown[0] for one in shown)
-    assert shown[0].tolist() == [False, True, False]
-    assert masks_kept(w) == 1
-
-
-CHANGES = {
-    "label": lambda w: w.node("n1", labels={"host": "other"}),
-    "taint": lambda w: w.node("n1", labels={"host": "n1"}, taints=["t:NoExecute"]),
-    "cordon": lambda w: w.node("n1", labels={"host": "n1"}, cordoned=True),
-    "gone": lambda w: w.lose_node("n1"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_node_that_changes_is_looked_at_alone_and_what_was_handed_out_stays(monkeypatch, change):
-    w = nodes(3)
-    fields = {"required_terms": (SelectorTerm((Requirement("host", "NotIn", ("other",)),)),)}
-    before = mask(w, **fields)
-    monkeypatch.setattr(kept_masks, "_made", None)  # nobody asks about all nodes again
-    CHANGES[change](w)
-    after = mask(w, **fields)
-    assert before.tolist() == [True, True, True]
-    assert after.tolist() == [True, False, True]
-    assert mask(w, **fields) is after
-    assert not after.flags.writeable
-
-
-@pytest.mark.parametrize("rows", [0, 1, 8, 9])
-def test_few_rows_are_asked_alone_and_nothing_is_kept_of_them(rows):
-    w = nodes(12)
-    w.lose_node("n3")
-    pod_class = w.cluster.classes.of(PodSpec(node_selector=(("host", "n2"),)))
-    room = w.scheduler.planner.room()
-    found = mask_on(pod_class, room, list(range(2, 2 + rows)))
-    assert found.tolist() == [True, *[False] * (rows - 1)][:rows]
-    assert masks_kept(w) == (rows > 8)
-
-
-def test_a_change_that_is_none_to_the_rules_leaves_the_array():
-    w = nodes(2)
-    before = mask(w, node_selector=(("host", "n1"),))
-    w.node("n1", labels={"host": "n1", "more": "x"}, taints=["t:PreferNoSchedule"])
-    assert mask(w, node_selector=(("host", "n1"),)) is before
-
-
-def test_nodes_that_come_are_looked_at_too():
-    w = nodes(2)
-    assert mask(w).tolist() == [True, True]
-    w.node("n2", taints=["t:NoSchedule"])
-    w.node("n3")
-    assert mask(w).tolist() == [True, True, False, True]
-    assert mask(w, tolerations=(Toleration("t", "Exists"),)).tolist() == [True] * 4
 
 
 @pytest.mark.parametrize("entries", [1, 2, 3, 4])

@@ -1,18 +1,14 @@
-"""The table of the rules: what each row must have, and that all that is derived of it is right."""
+"""The table of the rules: what each row must have."""
 
 import importlib
 import pkgutil
 
-import numpy as np
 import pytest
 
 from quorate.core import rules
-from quorate.core.model import PodSpec, Requirement, SelectorTerm, Toleration
 from quorate.core.rules import table
-from quorate.core.rules.filtering import fits_alone, fits_on, open_to, pod_slots
 from quorate.core.rules.rule import Rule, RuleKind
 from quorate.core.rules.scoring import WEIGHTS
-from tests.unit.core.world import World
 
 KUBE_FILTERS = (
     "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
@@ -69,47 +65,3 @@ def test_each_filter_is_asked_by_one_group():
     assert {"NodeUnschedulable", "TaintToleration", "NodeAffinity"} <= table.ASKED_FIRST
     assert "NodeDeclaredFeatures" not in table.ASKED_BY_NODE, "pods come before it"
     assert {"PodTopologySpread", "InterPodAffinity"} == table.ON_PODS
-
-
-SPECS = [
-    {},
-    {"node_features": ("F",)},
-    {"node_selector": (("disk", "ssd"),)},
-    {"required_terms": (SelectorTerm((Requirement("disk", "NotIn", ("ssd",)),)),)},
-    {"required_terms": (SelectorTerm((), (Requirement("metadata.name", "In", ("n1",)),)),)},
-    {"tolerations": (Toleration("a", "Exists"),)},
-    {"tolerations": (Toleration("", "Exists"),)},
-]
-
-
-def nodes() -> World:
-    w = World()
-    w.node("n0", cpu=1)
-    w.node("n1", labels={"disk": "ssd"}, cordoned=True)
-    w.node("n2", labels={"disk": "hdd", "quorate.dev/unhealthy": ""}, features=("E", "F"))
-    w.node("n3", taints=["a=b:NoSchedule", "c:PreferNoSchedule"], features=("F",))
-    return w
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_a_rule_about_attributes_says_of_one_node_what_it_says_of_all(spec):
-    w = nodes()
-    pod_class, room = w.cluster.classes.of(PodSpec(**spec)), w.scheduler.planner.room()
-    for name, judge, admits in table.ON_ATTRIBUTES:
-        verdict = judge(pod_class, room)
-        passes = np.ones(len(room.free), bool) if verdict is None else verdict.codes == 0
-        alone = [admits(pod_class, room.snapshot, row) for row in range(len(room.free))]
-        assert passes.tolist() == alone, name
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_slots_are_where_the_rules_about_one_node_and_the_others_pass(spec):
-    w = nodes()
-    requests = (("cpu", 2000),)
-    pod_class = w.cluster.classes.of(PodSpec(requests=requests, **spec))
-    room = w.scheduler.planner.room()
-    fits = fits_alone(pod_class, room) & open_to(pod_class, room)
-    assert (pod_slots(pod_class, room) > 0).tolist() == fits.tolist()
-    rows = range(len(room.free))
-    alone = [fits_on(pod_class, room, row, room.free[row].tolist()) for row in rows]
-    assert alone == fits_alone(pod_class, room).tolist()

@@ -158,16 +158,6 @@ def test_a_relabelled_pod_whose_bind_meets_a_defect_as_it_is_seen_is_adopted(sta
     assert w.cluster.pods["uid-a-0"].adopted
 
 
-def test_a_pod_that_is_gone_has_no_stand_in_of_any_kind(monkeypatch):
-    w = world(nodes=1, cpu=2)
-    with monkeypatch.context() as patch:
-        fails_for(patch, Cluster, "_class_of", is_of_ours("first-0"))
-        w.pod("first-0", cpu=2, node="n0", phase="Running")
-        assert w.used("n0") == 2000
-        w.delete("first-0")
-        assert w.used("n0") == 0
-
-
 def test_a_promise_that_is_taken_back_is_sent_though_its_pod_meets_a_defect(monkeypatch):
     w = world(nodes=1)
     w.node("other", taints=("t:NoSchedule",))
