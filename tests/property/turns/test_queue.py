@@ -1,15 +1,12 @@
-"""The queue: an order that depends on nothing else, and gangs that are in one place each."""
+"""Gangs come in an order that depends on nothing but what they are, and as from a sorted list."""
 
 import random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.core.cluster.alarms import Alarms
 from quorate.core.cluster.gangs.gangs import GangEntry
-from quorate.core.queue.queue import Queue, Rounds
-from quorate.core.queue.ready import Ready, order_key
-from quorate.core.turn.woken_by import class_of_its_own
+from quorate.core.queue.ready import order_key
 from tests.property.seeds import chances, drawn, seeds
 from tests.unit.core.world import LABELS, World, key
 
@@ -49,38 +46,6 @@ keys = st.builds(
     st.sampled_from(["x-k8s", "coscheduler", "pod"]),
     st.sampled_from(["team", "other"]),
 )
-
-
-@drawn(200)
-@given(
-    st.lists(
-        st.one_of(
-            st.tuples(st.just("ready"), st.sampled_from(NAMES), st.integers(0, 2)),
-            st.tuples(st.just("gone"), st.sampled_from(NAMES)),
-            st.tuples(st.just("take"), st.integers(0, 4)),
-        ),
-        max_size=40,
-    )
-)
-def test_ready_gangs_come_as_from_a_sorted_list_whatever_happens_to_them(script):
-    ready, gangs, plain = Ready(), {}, set()
-    for move, *arguments in script:
-        if move == "ready":
-            name, age_s = arguments
-            gang = gangs.setdefault(key(name), GangEntry(key(name)))
-            gang.first_created_s = float(age_s)
-            ready.add(gang.key)
-            plain.add(gang.key)
-        elif move == "gone":
-            gangs.pop(key(arguments[0]), None)
-            plain.discard(key(arguments[0]))
-        else:
-            in_order = sorted(plain, key=lambda one: order_key(gangs[one]))
-            for expected in in_order[: arguments[0]]:
-                assert ready.first(gangs) == order_key(gangs[expected])
-                assert ready.pop() == expected
-                plain.discard(expected)
-        assert plain <= set(ready)
 
 
 @drawn(100)
@@ -159,79 +124,3 @@ def test_gangs_of_many_kinds_are_placed_as_from_a_sorted_list():
             plan = world.w.decide()
             assert [gang.key.name for gang in plan.gangs] == expected
             world.w.settle(plan)
-
-
-@drawn(100)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["ready", "block", "off", "take", "time"]), st.sampled_from(NAMES)
-        ),
-        max_size=30,
-    )
-)
-def test_a_gang_is_in_at_most_one_place(script):
-    """As ``decide`` uses it: a gang is blocked or backs off after it was taken."""
-    queue = Queue()
-    gangs = {key(name): GangEntry(key(name)) for name in NAMES}
-    taken = set()
-    for now_s, (move, name) in enumerate(script):
-        which = key(name)
-        if move == "ready":
-            queue.make_ready([which])
-            taken.discard(which)
-        elif move == "take":
-            while queue.ready.first(gangs) is not None:
-                taken.add(queue.ready.pop())
-        elif move == "time":
-            queue.time_passed(float(now_s))
-            taken -= set(queue.ready)
-        elif which in taken and move == "block":
-            queue.block(gangs[which], class_of_its_own(gangs[which]))
-            taken.discard(which)
-        elif which in taken and move == "off":
-            queue.back_off(which, now_s + 3.0)
-            taken.discard(which)
-        places = [set(queue.ready), set(queue.blocked), set(queue.backing_off), taken]
-        assert sum(map(len, places)) == len(set().union(*places))
-
-
-def test_gangs_are_woken_when_their_time_has_come_and_once():
-    for chance in chances(60):
-        alarms, plain = Alarms(), {}
-        for now_s in range(60):
-            which = key(chance.choice(NAMES))
-            if chance.random() < 0.6:
-                plain[which] = float(now_s + chance.randint(0, 9))
-                alarms.set(which, plain[which])
-            elif chance.random() < 0.5:
-                plain.pop(which, None)
-                alarms.discard(which)
-            assert alarms.next_s() == min(plain.values(), default=None)
-            due = {one for one, due_s in plain.items() if due_s <= now_s}
-            assert set(alarms.take_due(float(now_s))) == due
-            plain = {one: due_s for one, due_s in plain.items() if one not in due}
-            assert set(alarms) == set(plain)
-
-
-def test_a_round_names_each_gang_that_was_there_when_it_began():
-    for chance in chances(60):
-        rounds, there, owed = Rounds(), set(), set()
-        for _ in range(80):
-            which, move = key(chance.choice(NAMES)), chance.random()
-            if move < 0.3:
-                rounds.add(which)
-                there.add(which)
-                owed.discard(which)  # its words are up to date
-            elif move < 0.5:
-                rounds.discard(which)
-                there.discard(which)
-                owed.discard(which)
-            elif move < 0.6:
-                rounds.begin()
-                owed = set(there)
-            else:
-                named = rounds.take(chance.choice([1, 2, 3]))
-                assert set(named) <= there
-                owed -= set(named)
-            assert rounds.is_under_way or not owed
