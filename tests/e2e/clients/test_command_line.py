@@ -54,13 +54,6 @@ def test_why_as_json_holds_the_same_facts(waiting):
     assert facts["schedulerLeads"] is True
 
 
-def test_why_of_a_pod_is_why_of_its_gang(waiting):
-    assert waiting.why("train-3") == waiting.why("train")
-    full_name = f"{waiting.namespace}/train"
-    done = waiting.quorate_cli("why", full_name, "-o", "json")
-    assert json.loads(done.stdout)["message"] == waiting.why("train")["message"]
-
-
 def test_why_of_a_single_pod_and_of_a_gang_that_runs(world):
     world.nodes(1)
     world.create_pods(world.gang("g", 2), [pod("alone")])
@@ -194,14 +187,6 @@ def test_what_the_leader_owns_is_shown_without_its_configuration(world):
     assert subprocess.run(line, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def test_why_of_nobody_is_exit_code_1_and_says_where_to_look(world):
-    done = world.quorate_cli("why", "nobody", "-n", world.namespace)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("Error: no gang, pod or workload of ours is named nobody in")
-    assert "quorate gangs -A --pods" in done.stderr
-
-
 def test_gangs_lists_state_members_age_and_reason(waiting):
     waiting.nodes(1, prefix=f"{waiting.namespace}-other-", allocatable={"cpu": "1"})
     waiting.create_pods(waiting.gang("done", 1))
@@ -217,26 +202,6 @@ def test_gangs_lists_state_members_age_and_reason(waiting):
     ]
     assert cells[1][6].endswith("s")
     assert cells[1][7] == "NotEnoughRoom"
-
-
-def test_gangs_as_json_of_one_namespace_of_all_and_with_pods(waiting):
-    waiting.create_pod(pod("alone", requests={"cpu": "99"}))
-    waiting.wait_condition("99 cpu")
-    other = waiting.add_namespace(f"{waiting.namespace}-other")
-    stranger = gang_pods("elsewhere", 1)[0]
-    stranger["metadata"]["namespace"] = other
-    waiting.create_pod(stranger)
-
-    def names(*args: str) -> set[tuple[str, str]]:
-        done = waiting.quorate_cli("gangs", *args, "-o", "json")
-        assert done.returncode == 0, done.stderr
-        items = json.loads(done.stdout)["items"]
-        return {(g["metadata"]["namespace"], g["metadata"]["name"]) for g in items}
-
-    here = waiting.namespace
-    assert names("-n", here) == {(here, "train")}
-    assert names("-n", here, "--pods") == {(here, "train"), (here, "alone")}
-    assert names("-A") >= {(here, "train"), (other, "elsewhere")}
 
 
 def test_a_watch_prints_each_change_until_ctrl_c(waiting):
@@ -278,14 +243,6 @@ def test_nodes_show_who_has_the_gpus_and_which_nodes_take_no_pods(world):
         ["ready", "A", "A", "A", "·", "1/4"],
     ]
     assert f"A  {world.namespace}/train: 6 GPUs on 2 nodes" in done.stdout
-
-
-def test_gangs_of_an_empty_namespace(world):
-    done = world.quorate_cli("gangs", "-n", world.namespace)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == f"No gangs found in namespace {world.namespace}; -A looks in all.\n"
-    done = world.quorate_cli("gangs", "-n", world.namespace, "-o", "json")
-    assert json.loads(done.stdout)["items"] == []
 
 
 @pytest.mark.core

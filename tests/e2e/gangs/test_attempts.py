@@ -163,20 +163,6 @@ def test_members_that_disagree_wait_and_are_named(world, field, different, said)
     world.wait_bound(2)
 
 
-def test_label_pods_that_disagree_in_min_wait_and_are_named(world):
-    world.nodes(1)
-    key = "pod-group.scheduling.sigs.k8s.io"
-    for name, minimum in (("a", "2"), ("b", "3"), ("c", "2")):
-        labels = {f"{key}/name": "g", f"{key}/min-available": minimum}
-        world.create_pod(pod(name, scheduler="coscheduler", labels=labels))
-    world.wait_event(
-        "FailedScheduling", f"pods a and b disagree in label {key}/min-available: 2 and 3"
-    )
-    world.stays_unbound()
-    world.delete_pod("b", wait=True)
-    world.wait_bound(2)
-
-
 def test_a_foreign_pod_in_a_started_gang_holds_nothing_back(world):
     world.nodes(1)
     shape = SHAPES["x-k8s"]

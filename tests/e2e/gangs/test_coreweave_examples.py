@@ -92,10 +92,3 @@ def test_the_label_example_starts_when_min_available_pods_exist(world):
     world.stays_unbound()
     world.scale("nginx", 2)
     wait_for(lambda: world.running("app=nginx") == 2, "both run")
-
-
-@pytest.mark.parametrize("min_available", ["0", "two"])
-def test_a_min_available_that_is_no_positive_number_means_an_ordinary_pod(world, min_available):
-    world.nodes(1)
-    world.apply(label_example(min_available, replicas=1))
-    wait_for(lambda: world.running("app=nginx") == 1, "it runs")

@@ -8,7 +8,7 @@ import pytest
 
 from quorate.dialects import by_name
 from tests.e2e.harness.gang_shapes import SHAPES
-from tools.objects import NATIVE, SIGS, VOLCANO, X_K8S, gang_pods, named, pod, pod_group
+from tools.objects import NATIVE, SIGS, VOLCANO, gang_pods, named, pod, pod_group
 from tools.testing import wait_for
 
 pytestmark = pytest.mark.usefixtures("volcano")
@@ -66,22 +66,6 @@ def test_occupied_by_names_the_owner_of_the_pods(world):
     world.apply(shape.group("pg1", 2), shape.deployment("pause", "pg1", 2))
     status = world.wait_status("pg1", phase="Running", running=2)
     assert status["occupiedBy"] == f"{world.namespace}/pause"
-
-
-def test_status_falls_back_to_pending_when_all_pods_are_gone(world):
-    world.nodes(1)
-    world.create_pods(world.gang("g", 2))
-    world.wait_status("g", phase="Running", running=2)
-    for name in ("g-0", "g-1"):
-        world.delete_pod(name)
-    world.wait_status("g", phase="Pending", running=0)
-
-
-def test_volcano_inqueue_comes_before_any_pod_exists(world):
-    group = SHAPES["volcano"].group("job2", 4, queue="default", minResources={"cpu": "4"})
-    world.nodes(1)
-    world.apply(group)
-    world.wait_status("job2", VOLCANO, phase="Inqueue")
 
 
 def test_volcano_stays_pending_until_min_resources_fit(world):
@@ -152,12 +136,6 @@ def test_volcano_phases_conditions_and_counts(world):
     world.wait_status("job", VOLCANO, phase="Completed", succeeded=3, running=0)
 
 
-def test_volcano_group_of_an_ended_ray_job_is_completed(world):
-    world.nodes(1)
-    world.apply(SHAPES["volcano"].group("ray-rayjob1-pg", 0, minResources={}))
-    world.wait_status("ray-rayjob1-pg", VOLCANO, phase="Completed")
-
-
 @pytest.mark.core
 def test_volcano_queues_root_and_default_are_there_and_open(world):
     path = f"/apis/{VOLCANO}/queues"
@@ -218,41 +196,6 @@ def test_native_condition_says_why_and_then_that_it_is_scheduled(world):
     wait_for(lambda: scheduled()["status"] == "True", "it is scheduled")
     assert scheduled()["reason"] == "Scheduled"
     wait_for(lambda: world.running("gang=ng") == 3, "all run")
-
-
-def test_native_policy_basic_groups_pods_without_a_quorum(world):
-    world.nodes(1, allocatable={"cpu": "1"})
-    group = {**SHAPES["native"].group("ng", 1), "spec": {"schedulingPolicy": {"basic": {}}}}
-    world.apply(group)
-    world.create_pods(SHAPES["native"].pods("ng", 2))
-    world.wait_bound(1)
-    world.stays_bound(1)
-
-
-def test_one_name_in_two_namespaces_is_two_gangs(world):
-    world.nodes(2)
-    other = world.add_namespace(f"{world.namespace}-other")
-    world.apply(pod_group("same", 2))
-    world.cluster.api("POST", f"/apis/{X_K8S}/namespaces/{other}/podgroups", pod_group("same", 2))
-    here, there = gang_pods("same", 2)[0], gang_pods("same", 2)[1]
-    there["metadata"]["namespace"] = other
-    world.create_pods([here], [there])
-    world.wait_condition("1 of 2 members exist")
-    world.stays_unbound()
-    assert world.bound(namespace=other) == 0
-    world.create_pod(gang_pods("same", 2)[1])
-    world.wait_bound(2)
-    assert world.bound(namespace=other) == 0
-
-
-def test_one_name_in_two_apis_is_two_gangs(world):
-    world.nodes(2)
-    for dialect in ("x-k8s", "volcano"):
-        world.apply(SHAPES[dialect].group("same", 2))
-    world.create_pod(SHAPES["x-k8s"].pods("same", 2)[0])
-    world.create_pod(SHAPES["volcano"].pods("same", 2)[1])
-    world.wait_condition("1 of 2 members exist")
-    world.stays_unbound()
 
 
 def test_two_dialects_on_one_pod_warn_and_the_first_of_the_order_counts(world):

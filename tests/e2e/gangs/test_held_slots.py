@@ -120,26 +120,3 @@ def test_nothing_is_held_for_a_member_that_nobody_would_make_again(full):
     orphan(world)
     node = kill_one(world)
     wait_for(lambda: world.where("gang=fresh") == {"fresh-0": node}, "it has the room at once")
-
-
-def test_nothing_is_held_for_a_gang_that_is_deleted(full):
-    world = full()
-    world.cluster.api("DELETE", f"{train(world)}?propagationPolicy=Background")
-    world.wait_bound(1, "gang=fresh")
-    assert not world.events("SlotHeld")
-
-
-def test_nothing_is_held_for_a_job_that_was_scaled_down(full):
-    world = full()
-    world.patch_group("train", {"spec": {"minMember": 2}})
-    world.patch(train(world), {"spec": {"parallelism": 3}})
-    world.wait_bound(1, "gang=fresh")
-    assert not world.events("SlotHeld")
-
-
-def test_a_length_that_is_no_number_is_warned_of_and_the_default_holds(full):
-    world = full(**{HOLD: "5m"})
-    world.wait_event("GangLabels", f'annotation {HOLD} is "5m", which is no number of seconds')
-    assert any(HOLD in warning for warning in world.why("train")["warnings"])
-    node = lose_for_good(world)
-    world.wait_event("SlotHeld", node)

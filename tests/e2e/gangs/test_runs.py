@@ -6,7 +6,6 @@ Method: real Jobs; their pods' ends are written into their status, as a kubelet 
 import pytest
 
 from tests.e2e.harness.workloads import case
-from tools.objects import gang_pods, pod
 from tools.testing import wait_for
 
 BATCH = "batch/v1"
@@ -64,72 +63,6 @@ def test_the_last_member_that_fails_is_replaced_alone(world, job):
     assert index_of(again) == "2"
     end(world, again, "Succeeded")
     wait_for(lambda: succeeded(world, job) == 3, "the Job is complete")
-
-
-def test_the_last_worker_that_is_evicted_is_replaced_alone(world):
-    job = "tune"
-    world.nodes(3, allocatable={"cpu": "4"})
-    *others, last = start(world, *straggler(job), job=job, members=3)
-    for one in others:
-        end(world, one, "Succeeded")
-    wait_for(lambda: succeeded(world, job) == 2, "the Job has counted them")
-    world.cordon(last["spec"]["nodeName"])
-    name = last["metadata"]["name"]
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-    world.cluster.api("POST", f"{world.path('pods', name)}/eviction", eviction)
-
-    def replacement() -> list[dict]:
-        return [pod for pod in running(world, job) if pod["metadata"]["name"] != name]
-
-    [again] = wait_for(replacement, "the replacement runs")
-    assert again["spec"]["nodeName"] != last["spec"]["nodeName"]
-    end(world, again, "Succeeded")
-    wait_for(lambda: succeeded(world, job) == 3, "the Job is complete")
-
-
-def test_those_that_failed_together_start_together_though_another_has_succeeded(world):
-    """Of a restart, nothing starts in part where there is room for less.
-
-    The pods are made at once, of an owner that does nothing: a Job would make them 20 s later.
-    """
-    [small] = world.nodes(1, prefix=f"{world.namespace}-small-", allocatable={"cpu": "1"})
-    [large] = world.nodes(1, prefix=f"{world.namespace}-large-", allocatable={"cpu": "2"})
-    named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "run"}}
-    world.apply(named)
-    uid = world.cluster.api("GET", world.path("configmaps", "run"))["metadata"]["uid"]
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "run", "uid": uid, "controller": True}
-    of_run = {"metadata": {"ownerReferences": [owner]}}
-    world.create_pods(world.gang("g", 3, **of_run))
-    wait_for(lambda: world.running() == 3, "it has started")
-    pods = {one["spec"]["nodeName"]: one for one in world.pods()}
-    end(world, pods[small], "Succeeded")
-    world.create_pod(pod("other"))
-    wait_for(lambda: world.where().get("other") == small, "the room of that one is used")
-    world.cordon(large)
-    for one in world.pods("gang=g"):
-        if one["spec"]["nodeName"] == large:
-            end(world, one, "Failed")
-    world.create_pods(gang_pods("g", 5, **of_run)[3:])
-    world.wait_condition("2 members must start together and 0 fit")
-    world.delete_pod("other", wait=True)
-    world.settle()
-    assert world.running("gang=g") == 0
-    world.nodes(1, prefix=f"{world.namespace}-new-", allocatable={"cpu": "1"})
-    wait_for(lambda: world.running("gang=g") == 2, "both run")
-
-
-def test_the_smaller_last_wave_of_a_job_starts(world):
-    """Of 5 completions, 4 at a time."""
-    world.nodes(3, allocatable={"cpu": "4"})
-    group, job = straggler("tune")
-    group["spec"]["minMember"] = 4
-    job["spec"] |= {"completions": 5, "parallelism": 4}
-    for one in start(world, group, job, job="tune", members=4):
-        end(world, one, "Succeeded")
-    wait_for(lambda: succeeded(world, "tune") == 4, "the Job has counted them")
-    wait_for(lambda: len(running(world, "tune")) == 1, "the last one runs")
-    end(world, running(world, "tune")[0], "Succeeded")
-    wait_for(lambda: succeeded(world, "tune") == 5, "the Job is complete")
 
 
 def run_of(world, cron_job: dict, name: str) -> None:

@@ -134,24 +134,6 @@ def test_odd_statuses_and_unknown_fields_do_no_harm(world, loose_sigs):
     world.cluster.delete(world.path("podgroups", api=SIGS))
 
 
-@pytest.mark.parametrize(
-    ("minimum", "warning"),
-    [
-        ("99999999999", "is larger than 2147483647"),
-        ("3.5", 'is "3.5", which is not a whole number'),
-        ("0x10", 'is "0x10", which is not a whole number'),
-        ("", "has no label pod-group.scheduling.sigs.k8s.io/min-available beside it"),
-    ],
-)
-def test_an_odd_min_available_means_an_ordinary_pod_and_a_warning(world, minimum, warning):
-    world.nodes(1)
-    key = "pod-group.scheduling.sigs.k8s.io"
-    labels = {f"{key}/name": "G.0_x-9", f"{key}/min-available": minimum}
-    world.create_pod(pod("odd", scheduler="coscheduler", labels=labels))
-    world.wait_bound(1)
-    world.wait_event("GangLabels", warning)
-
-
 def test_junk_annotations_and_odd_names_do_no_harm(world):
     world.nodes(1)
     junk = {
@@ -204,13 +186,6 @@ def test_an_owner_by_a_name_that_no_object_can_have_ends_no_command(world):
         done = world.quorate_cli(*command, "-n", world.namespace)
         assert (done.returncode, done.stderr) == (0, "")
     assert world.why("g")["message"] == told
-
-
-def test_a_pod_group_with_the_largest_min_waits_and_costs_nothing(world):
-    world.nodes(1)
-    world.apply(pod_group("g", 2**31 - 1))
-    world.create_pods(gang_pods("g", 2))
-    world.wait_condition(f"2 of {2**31 - 1} members exist")
 
 
 def test_requests_beyond_any_number_are_held_with_a_reason(world):

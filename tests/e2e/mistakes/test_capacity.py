@@ -5,7 +5,6 @@ words are looked for in the condition, in the Event and in ``quorate why``.
 """
 
 from tests.e2e.harness.workloads import case
-from tools.objects import pod
 from tools.testing import wait_for
 
 GPU = "nvidia.com/gpu"
@@ -67,66 +66,3 @@ def test_a_gang_larger_than_the_cluster_can_never_start_here(world):
     )
     assert hint == f"add nodes with 288 {GPU}, ask for less, or lower min"
     assert not any(one.get("nearestMiss") for one in world.why("large")["blockers"])
-
-
-def test_empty_nodes_are_counted_as_they_are(world):
-    """It said "16 Insufficient cpu", counted when 15 members were placed in thought."""
-    world.nodes(15, allocatable={"cpu": "4"})
-    world.nodes(1, prefix=f"{world.namespace}-small-", allocatable={"cpu": "2"})
-    world.create_pods(world.gang("g", 16, requests={"cpu": "4"}))
-    is_told(
-        world,
-        "g",
-        "0/16 nodes are available: 1 Insufficient cpu, 15 Insufficient cpu once 15 members are "
-        "placed. 16 members must start together and 15 fit: it can never start here: needs 64 cpu; "
-        "the nodes that it may use have 62, 0 in use",
-    )
-
-
-def test_a_topology_key_that_no_node_has_is_named(world):
-    """It said that a node lacks GPUs, while all nodes were empty."""
-    gpu_nodes(world, 2)
-    key = "topology.kubernetes.io/zome"
-    spread = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
-    spread["labelSelector"] = {"matchLabels": {"gang": "g"}}
-    options = {"requests": {GPU: "8"}, "topologySpreadConstraints": [spread]}
-    world.create_pods(world.gang("g", 2, **options))
-    told = world.wait_condition(f"topologyKey is {key}, a label that no node has")
-    assert world.wait_event("FailedScheduling", told) == told
-    said = world.why("g")
-    assert (said["reason"], said["message"]) == ("NoNodeMatches", told)
-    assert said["hint"] == "correct that field, or give nodes that label"
-
-
-def test_who_holds_the_room_is_told_the_largest_first(world):
-    gpu_nodes(world, 2)
-    world.create_pods(world.gang("big", 3, requests={GPU: "4"}))
-    world.wait_bound(3, "gang=big")
-    world.create_pod(pod("small", requests={GPU: "1"}))
-    world.wait_bound(1 + 3)
-    world.create_pods(world.gang("late", 2, requests={GPU: "8"}))
-    name = world.namespace
-    hint = is_told(
-        world,
-        "late",
-        f"needs 16 {GPU}; the nodes that it may use have 16, 3 free; "
-        f"the rest is held by gang {name}/big (12) and pod {name}/small (1)",
-    )
-    assert hint.startswith("free or add room: node gpu-")
-
-
-def test_min_resources_count_the_nodes_that_the_members_may_use(world):
-    """min is 1: on the room of a tainted node half of the gang would have started."""
-    taint = {"key": "dedicated", "value": "infra", "effect": "NoSchedule"}
-    world.nodes(1, prefix="open-", allocatable={"cpu": "4"})
-    world.nodes(1, prefix="closed-", allocatable={"cpu": "4"}, taints=[taint])
-    world.create_pods(
-        world.gang("g", 2, 1, requests={"cpu": "4"}, group={"minResources": {"cpu": "8"}})
-    )
-    told = world.wait_condition("minResources ask for 8 cpu (4 free where its members may run)")
-    assert world.wait_event("FailedScheduling", told) == told
-    said = world.why("g")
-    assert (said["reason"], said["message"]) == ("MinResourcesShort", told)
-    world.stays_unbound("gang=g")
-    world.nodes(1, prefix="more-", allocatable={"cpu": "4"})
-    world.wait_bound(2, "gang=g")

@@ -97,48 +97,8 @@ def test_a_selector_that_no_node_meets(world):
     ]
 
 
-def test_a_taint_that_no_member_tolerates(world):
-    taint = {"key": "dedicated", "value": "infra", "effect": "NoSchedule"}
-    world.nodes(2, taints=[taint])
-    world.create_pods(world.gang("g", 2))
-    is_told_everywhere(world, "g", "NoNodeMatches", "untolerated taint", condition="Unschedulable")
-
-
-def test_a_request_larger_than_any_node(world):
-    world.nodes(2, allocatable={"cpu": "8"})
-    world.create_pods(world.gang("g", 2, requests={"cpu": "9"}))
-    is_told_everywhere(
-        world, "g", "RequestTooLarge", "pod g-0 asks for 9 cpu", condition="Unschedulable"
-    )
-
-
-def test_a_resource_that_no_node_has(world):
-    world.nodes(2)
-    world.create_pods(world.gang("g", 2, requests={"nvidia.com/gpu": "8"}))
-    is_told_everywhere(
-        world, "g", "RequestTooLarge", "Insufficient nvidia.com/gpu", condition="Unschedulable"
-    )
-
-
-def test_members_that_disagree(world):
-    world.nodes(1)
-    first, second = world.gang("g", 2)
-    second["spec"]["priorityClassName"] = "system-cluster-critical"
-    world.create_pods([first, second])
-    is_told_everywhere(world, "g", "MembersDisagree", "pods g-0 and g-1 disagree in spec.priority")
-
-
 TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"gang": "g"}}}
 WITHOUT_CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-
-
-def test_a_claim_that_does_not_exist(world):
-    world.nodes(2)
-    world.create_pods(world.gang("g", 2, **WITHOUT_CLAIM))
-    world.wait_condition(f"spec.volumes of pod g-0 names the claim {world.namespace}/data, which")
-    assert world.why("g")["reason"] == "ClaimNotUsable"
-    world.create_pods(world.gang("plain", 2))
-    world.wait_bound(2, "gang=plain")
 
 
 def test_an_anti_affinity_of_a_running_pod_holds_what_it_selects(world):

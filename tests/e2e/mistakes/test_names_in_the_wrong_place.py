@@ -6,8 +6,8 @@ Method: the Jobs of case 09, each of 4 pods, on 3 nodes of which each holds one.
 import pytest
 
 from tests.e2e.harness.telling import is_told_everywhere
-from tests.e2e.harness.workloads import case, job
-from tools.objects import GANG_LABEL, pod_group
+from tests.e2e.harness.workloads import case
+from tools.objects import GANG_LABEL
 from tools.testing import wait_for
 
 PLACES = {
@@ -63,22 +63,3 @@ def test_the_gang_names_the_pods_that_were_meant_for_it(world, name):
     assert (
         told["hint"] == f"{use.removesuffix(' in its pod template')} in the template of Job {name}"
     )
-
-
-def test_pods_start_when_their_job_names_no_gang_any_more(world):
-    """It is read again each minute, and when one of its pods is news."""
-    first, *_ = made(world, "d")
-    world.wait_condition(PLACES["d"])
-    labels = {"metadata": {"labels": {GANG_LABEL: None}}}
-    world.patch(world.path("jobs", "d", "batch/v1"), labels)
-    world.delete_pod(first["metadata"]["name"])
-    world.wait_bound(3)
-
-
-def test_ordinary_jobs_start_beside_a_gang_that_lacks_its_members(world):
-    """Their owner is read once, and says nothing of gangs."""
-    world.nodes(1)
-    world.apply(pod_group("later", 2))
-    made = job("ordinary", 3, pod={"schedulerName": "quorate"})
-    world.apply(made)
-    world.wait_bound(3)

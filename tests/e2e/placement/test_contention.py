@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.e2e.harness.recording_proxy import Recording
-from tools.objects import gang_pods, pod
+from tools.objects import pod
 from tools.testing import wait_for
 
 
@@ -74,19 +74,6 @@ def test_while_nothing_changes_nothing_is_decided_and_nothing_asked(apart, besid
         assert apart.quorate.stop() == 0
 
 
-@pytest.mark.core
-def test_of_two_interleaved_gangs_with_room_for_one_one_runs_whole_and_one_waits_whole(world):
-    world.nodes(2, allocatable={"cpu": "2"})
-    world.create_pods(world.gang("a", 4), world.gang("b", 4))
-    wait_for(lambda: max(bound_by_gang(world, ["a", "b"]).values()) == 4, "one runs whole")
-    world.wait_condition("4 members must start together and 0 fit")
-    counts = bound_by_gang(world, ["a", "b"])
-    assert sorted(counts.values()) == [0, 4]
-    running = max(counts, key=counts.get)
-    world.delete_pods(f"gang={running}")
-    world.wait_bound(4, f"gang={'b' if running == 'a' else 'a'}")
-
-
 def test_of_twenty_interleaved_gangs_five_start_whole_and_the_others_follow_without_deadlock(world):
     names = [f"g{i}" for i in range(20)]
     gangs = [world.gang(name, 4) for name in names]
@@ -114,23 +101,3 @@ def test_of_twenty_interleaved_gangs_five_start_whole_and_the_others_follow_with
         lambda: sorted(bound_by_gang(world, names).values()) == [0] * 15 + [4] * 5,
         "five others run whole",
     )
-
-
-def test_a_large_gang_does_not_block_a_small_one_of_the_same_priority(world):
-    world.nodes(1, allocatable={"cpu": "4"})
-    world.create_pods(world.gang("large", 8))
-    world.wait_condition("8 members must start together and 4 fit")
-    world.create_pods(world.gang("small", 2))
-    world.wait_bound(2, "gang=small")
-
-
-def test_members_of_several_classes_are_placed_together_or_not_at_all(world):
-    world.nodes(2, allocatable={"cpu": "4"})
-    workers = world.gang("g", 4, requests={"cpu": "2"})
-    launcher = gang_pods("g", 5, requests={"cpu": "1"})[4]
-    world.patch_group("g", {"spec": {"minMember": 5}})
-    world.create_pods(workers, [launcher])
-    world.wait_condition("5 members must start together and 4 fit")
-    world.stays_unbound()
-    world.nodes(1, prefix=f"{world.namespace}-more-", allocatable={"cpu": "1"})
-    world.wait_bound(5)
