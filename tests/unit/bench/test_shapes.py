@@ -69,20 +69,6 @@ def zones(places):
     return [place % len(shapes.ZONES) for place in places.values()]
 
 
-def test_what_a_shape_is_named_after_decides_where_its_pods_go():
-    places = {name: World(shape).placed(shape) for name, shape in BY_NAME.items()}
-    assert set(zones(places["node-affinity"])) == {0, 1}
-    assert places["extended-resources"] == {number: number for number in range(5)}
-    assert len(set(places["pod-anti-affinity"].values())) == 5
-    assert set(places["preferred-affinity"].values()) <= {0, 1, 2}, "where pods of their kind stand"
-    assert set(places["preferred-anti-affinity"].values()).isdisjoint({0, 1, 2})
-
-
-def test_no_two_shapes_share_a_name_with_one_another_or_with_their_pods():
-    names = [shape.name for shape in SHAPES]
-    assert len(names) == len(set(names))
-
-
 def result(peer, seconds, *, binds=100, **fields):
     return Result(case="spread-hard", peer=peer, run=0, seconds=seconds, binds=binds, **fields)
 

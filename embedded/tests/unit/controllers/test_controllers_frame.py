@@ -73,9 +73,6 @@ def test_long_work_is_cut_into_steps_and_never_begun_twice():
     assert controller.open == 0
 
 
-_SPEC = {"containers": [{"name": "c", "image": "x"}]}
-
-
 def test_a_new_manager_goes_on_where_an_old_one_stopped():
     world = World(kubelets=False)
     world.create("apps/v1", "deployments", workload("web", replicas=200))

@@ -140,9 +140,3 @@ def test_an_update_whose_pods_never_run_stops_at_its_bounds(world):
     world.settle(5)
     sets = _sets(world)
     assert (sets["x"]["spec"]["replicas"], sets["y"]["spec"]["replicas"]) == (3, 2)
-
-
-def _set(name, replicas):
-    annotations = {"deployment.kubernetes.io/max-replicas": "10"}
-    metadata = {"name": name, "uid": name, "annotations": annotations, "creationTimestamp": ""}
-    return {"metadata": metadata, "spec": {"replicas": replicas}}

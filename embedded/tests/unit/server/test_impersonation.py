@@ -9,7 +9,6 @@ from pocketkube.errors import ApiError
 from pocketkube.server.handler import allowed, wanted_of
 from pocketkube.store.store import Store
 
-ADMIN = User("admin", ("system:masters",))
 HELPER = User("helper", ("system:authenticated",))
 
 
