@@ -178,6 +178,3 @@ def test_where_all_that_were_looked_at_fit_no_more_is_claimed(monkeypatch):
         "30 members wait, and of 5 looked at 5 fit: no joint placement of all its pod classes was "
         "found (the search for a joint placement was cut short)"
     )
-
-
-# Few pods on many nodes
