@@ -2,16 +2,19 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import HostPort
 from quorate.core.model.steps import Steps
+from quorate.core.room.port_room import PortRoom
 from quorate.core.turn import planning
 from tests.property.seeds import SEED
 from tests.unit.core.world import World, binds_of
 
 ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")
+ROWS = 6
 
 
 def some_ports(chance):
@@ -22,6 +25,28 @@ def some_ports(chance):
 def conflict(mine, theirs):
     """The rule itself, pair by pair."""
     return any(one.conflicts(other) for one in mine for other in theirs)
+
+
+@pytest.mark.parametrize("world", range(50))
+def test_rows_where_ports_were_taken_are_found_and_copies_are_their_own(world):
+    chance = random.Random(f"{SEED} {world}")
+    rooms = [(PortRoom(), [])]
+    for _ in range(12):
+        room, taken = chance.choice(rooms)
+        if chance.random() < 0.3:
+            rooms.append((room.copy(), list(taken)))
+        ports, rows = some_ports(chance), chance.sample(range(ROWS), chance.randrange(1, 4))
+        room.take(ports, np.array(sorted(rows)))
+        taken.append((ports, rows))
+    for room, taken in rooms:
+        wanted = some_ports(chance)
+        there = {row for ports, rows in taken if conflict(wanted, ports) for row in rows}
+        assert {row for rows in room.holding(wanted) for row in rows.tolist()} == there
+        for row in range(ROWS):
+            on = {port for ports, rows in taken if row in rows for port in ports}
+            assert room.on(row) == on
+            for port in wanted:
+                assert room.has(row, port) == conflict((port,), on)
 
 
 @pytest.mark.parametrize("world", range(50))
