@@ -3,8 +3,11 @@
 import pytest
 
 from quorate.core.model import policy
+from quorate.core.model.reasons import Reason
 from quorate.core.model.steps import Steps
 from quorate.core.place import gang as gangs
+from quorate.core.place import greedy
+from quorate.core.place.search.joint import SearchOutcome
 from tests.unit.core.terms import HOST, apart, pods
 from tests.unit.core.world import World, key
 
@@ -56,3 +59,34 @@ def test_an_old_search_in_vain_says_nothing_of_another_gang(open_max, monkeypatc
         w.cycle(after_s=1)
     assert {name for name in w.binds if w.where(name)} == {"new-x", "new-y0", "new-y1", "new-y2"}
     assert key("new") not in w.scheduler.planner.queue.searching
+
+
+class VainSearch(gangs.JointSearch):
+    """Gives up at once."""
+
+    def run(self, steps):
+        return SearchOutcome(None, exhausted=True)
+
+
+def test_orders_that_follow_a_search_are_tried_over_several_turns_and_each_once(monkeypatch):
+    """Two classes: three orders (one of them first, as it spares most), each with both packings."""
+    place, tried = greedy.place_in_order, []
+
+    def recorded(classes, demand, room, packing, *more, **options):
+        tried.append(packing)
+        return place(classes, demand, room, packing, *more, **options)
+
+    monkeypatch.setattr(gangs, "JointSearch", VainSearch)
+    monkeypatch.setattr(policy, "TURN_STEPS_MAX", 1)
+    monkeypatch.setattr(greedy, "place_in_order", recorded)
+    w = World()
+    node(w, "n0", 7)
+    node(w, "n1", 5)
+    gang = add_gang(w, "a")
+    turns = 0
+    while not turns or gang in w.scheduler.planner.queue.searching:
+        w.decide()
+        turns += 1
+    assert tried == 3 * ["most-allocated", "least-allocated"]
+    assert turns > 3
+    assert w.why(gang).reason is Reason.NOT_ENOUGH_ROOM
