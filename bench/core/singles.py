@@ -202,8 +202,7 @@ def _world(kind: Kind, nodes: int, running: int) -> Iterator[Change]:
             yield ObjectChanged(CSINode(name, ((_DRIVER, 39),)))
         if kind.claims == "devices":
             devices = tuple(Device(f"dev-{n}", DeviceTraits("gpu.example")) for n in range(8))
-            own = name
-            yield ObjectChanged(ResourceSlice(name, "gpu.example", name, 1, 1, own, devices))
+            yield ObjectChanged(ResourceSlice(name, "gpu.example", name, 1, 1, name, devices))
     plain = PodSpec(requests=_REQUESTS, scored=_SCORED)
     for index in range(running):
         yield PodChanged(_pod(f"old-{index}", plain, "db", f"node-{index % nodes}"))

@@ -21,7 +21,6 @@ APPS = ("web", "db", "cache")
 OWNERS = ("ReplicaSet", "StatefulSet")
 TAINTS = ("dedicated", "gpu", "node.kubernetes.io/not-ready")
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-MEBI = 1 << 20
 
 
 def draw_case(choice: Choice) -> Object:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from quorate.core.check.verify_neighbours import NeighbourCheck
-from quorate.core.check.verify_nodes import is_counted, node_problems, term_holds
+from quorate.core.check.verify_nodes import node_problems, term_holds
 from quorate.core.check.verify_volumes import volume_problems
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry, Where
@@ -30,7 +30,7 @@ def verify_plan(gangs: Sequence[GangBinds], cluster: Cluster) -> list[list[str]]
     The binds are assumed in ``cluster`` already, so each node's pods include them.
     """
     placed = [[e for e in _entries(gang, cluster) if e.row >= 0] for gang in gangs]
-    check = NeighbourCheck(list(chain(*placed)), cluster, is_counted)
+    check = NeighbourCheck(list(chain(*placed)), cluster)
     return [
         _gang_problems(gang, cluster) or check.problems(entries)
         for gang, entries in zip(gangs, placed, strict=True)

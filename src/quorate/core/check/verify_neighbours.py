@@ -8,31 +8,34 @@ no code with the filters. Source: kube-scheduler 1.36's InterPodAffinity and Pod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from quorate.core.check.verify_nodes import is_counted
 from quorate.core.cluster.arrays import Codes, Ints, Mask
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.neighbours import Column, Key
-from quorate.core.model import Node, PodSpec, SpreadConstraint, all_of
-
-Counts = Callable[[PodSpec, Node, SpreadConstraint], bool]
-"""Whether a spread constraint of a pod counts a node, by its inclusion policies."""
+from quorate.core.model import PodSpec, SpreadConstraint, all_of
 
 
 class NeighbourCheck:
     """The check of one plan: ``placed`` are its pods; all others stood there before."""
 
-    def __init__(self, placed: Sequence[PodEntry], cluster: Cluster, counts: Counts) -> None:
+    def __init__(self, placed: Sequence[PodEntry], cluster: Cluster) -> None:
         self._placed = placed
         self._nodes = cluster.nodes
         self._neighbours = cluster.neighbours
-        self._counts = counts
         self._sums: dict[tuple[Key, str], Ints] = {}
         self._known: dict[object, str] = {}
         """The answers so far: pods of one class with the same labels on one node have one."""
+        self._skews: dict[tuple[int, int, bool], Ints] = {}
+        """By base of a class, place of a constraint among its hard ones, and whether it selects the
+        pods themselves: see ``_skew``."""
+        self._fit: dict[tuple[int, bool, bool], Mask] = {}
+        """By base of a class, and what a constraint honours: the nodes that count."""
+        self._stood: dict[tuple[Key, str], bool] = {}
         self._first: dict[int, str] = {}
         """The pod, by uid, that is the first of those that a selector selects."""
 
@@ -57,8 +60,8 @@ class NeighbourCheck:
         if entry.pod.spec.affinity and not self._is_near(entry):
             return "would not be beside the pods that it belongs to"
         hard = [one for one in entry.pod.spec.spread if one.hard]
-        for one in hard:
-            if self._is_skewed(one, hard, entry):
+        for place, one in enumerate(hard):
+            if self._is_skewed(place, hard, entry):
                 return f"would not be spread over {one.topology_key}"
         return ""
 
@@ -94,50 +97,92 @@ class NeighbourCheck:
 
     def _stood_before(self, pods: Key, topology: str) -> bool:
         """Whether pods that a selector selects are in a domain and not of this plan."""
-        codes = self._codes(topology)
-        ours = sum(
-            pods.selector in one.label_set.matched and codes[one.row] >= 0 for one in self._placed
-        )
-        return bool(self._summed(pods, topology).sum() > ours)
+        known = self._stood.get((pods, topology))
+        if known is None:
+            codes = self._codes(topology)
+            rows = self._rows_of(pods.selector)
+            ours = int((codes[rows] >= 0).sum())
+            known = self._stood[pods, topology] = bool(self._summed(pods, topology).sum() > ours)
+        return known
 
-    def _is_skewed(
-        self, one: SpreadConstraint, hard: list[SpreadConstraint], entry: PodEntry
-    ) -> bool:
-        """Whether the pod's domain holds too many, whatever the order in which pods came.
-
-        Pods of the plan that do not have the constraint may have come after those that have it.
-        """
-        codes = self._codes(one.topology_key)
-        here = int(codes[entry.row])
+    def _is_skewed(self, place: int, hard: list[SpreadConstraint], entry: PodEntry) -> bool:
+        """Whether the pod's domain holds too many, whatever the order in which pods came."""
+        one = hard[place]
+        here = int(self._codes(one.topology_key)[entry.row])
         if here < 0:
             return True
         labels = one.selector.labels
         if labels is None or not labels.requirements:
             return False  # it counts nothing
-        number = self._neighbours.selector_id(one.selector)
-        counted = self._counted(one, hard, entry.pod.spec)
+        itself = self._neighbours.selector_id(one.selector) in entry.label_set.matched
+        key = entry.pod_class.base, place, itself
+        skew = self._skews.get(key)
+        if skew is None:
+            skew = self._skews[key] = self._skew(place, hard, entry, itself=itself)
+        return bool(skew[here] > one.max_skew)
+
+    def _skew(
+        self, place: int, hard: list[SpreadConstraint], entry: PodEntry, *, itself: bool
+    ) -> Ints:
+        """Return int64[domains], by code: how many more pods are there than in the emptiest.
+
+        Pods of the plan that do not have the constraint may have come after those that have it.
+        """
+        one = hard[place]
+        codes, number = self._codes(one.topology_key), self._neighbours.selector_id(one.selector)
+        width = int(codes.max(initial=-1)) + 1
+        counted = self._counted(one, hard, entry)
         domains = np.unique(codes[counted])
         if not len(domains):
-            return False
+            return np.zeros(width, np.int64)
         column = self._neighbours.column(Key(Column.STAYING, number))[: len(codes)]
-        pods = np.bincount(codes[counted], column[counted], minlength=here + 1).astype(np.int64)
+        pods = np.bincount(codes[counted], column[counted], minlength=width).astype(np.int64)
         lowest = int(pods[domains].min()) if len(domains) >= one.min_domains else 0
-        itself = number in entry.label_set.matched
-        later = sum(
-            number in other.label_set.matched and counted[other.row] and codes[other.row] == here
-            for other in self._placed
-            if not itself or one not in other.pod.spec.spread
-        )
-        return bool(pods[here] - later - lowest > one.max_skew)
+        later = self._rows_of(number, one if itself else None)
+        later = later[counted[later]]
+        found: Ints = pods - np.bincount(codes[later], minlength=width) - lowest
+        return found
 
-    def _counted(self, one: SpreadConstraint, hard: list[SpreadConstraint], spec: PodSpec) -> Mask:
+    def _rows_of(self, selector: int, but: SpreadConstraint | None = None) -> Ints:
+        """Return the rows of the plan's pods that are selected, but for those with a constraint."""
+        rows = [
+            one.row
+            for one in self._placed
+            if selector in one.label_set.matched and (but is None or but not in one.pod.spec.spread)
+        ]
+        return np.array(rows, np.int64)
+
+    def _counted(
+        self, one: SpreadConstraint, hard: list[SpreadConstraint], entry: PodEntry
+    ) -> Mask:
         """Return bool[rows]: nodes that a constraint counts, with the labels of all ``hard``."""
         labelled = [self._codes(other.topology_key) >= 0 for other in hard]
         found: Mask = np.logical_and.reduce(labelled)
-        if one.honor_taints or spec.node_selector or spec.required_terms is not None:
-            for row in np.flatnonzero(found).tolist():
-                node = self._nodes.nodes[row]
-                found[row] = node is not None and self._counts(spec, node, one)
+        spec = entry.pod.spec
+        has_affinity = bool(spec.node_selector) or spec.required_terms is not None
+        if one.honor_taints or (one.honor_affinity and has_affinity):
+            key = entry.pod_class.base, one.honor_affinity, one.honor_taints
+            if key not in self._fit:
+                self._fit[key] = self._fitting(spec, one)
+            found &= self._fit[key]
+        return found
+
+    def _fitting(self, spec: PodSpec, one: SpreadConstraint) -> Mask:
+        """Return bool[rows]: nodes that count by inclusion policies. Of alike ones one is asked."""
+        terms = spec.required_terms or ()
+        keys = [key for key, _ in spec.node_selector]
+        keys += [asked.key for term in terms for asked in term.expressions]
+        is_named = any(term.fields for term in terms)
+        known: dict[object, bool] = {}
+        found = np.zeros(self._nodes.capacity, np.bool_)
+        for row, node in enumerate(self._nodes.nodes):
+            if node is None:
+                continue
+            labels = self._nodes.labels_at(row)
+            alike = node.taints, node.name if is_named else "", *map(labels.get, keys)
+            if alike not in known:
+                known[alike] = is_counted(spec, node, one)
+            found[row] = known[alike]
         return found
 
     def _near(self, key: Key, topology: str, row: int) -> int | None:

@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
+from quorate.core.check import verify_neighbours
 from quorate.core.check.verify import verify_gang
+from quorate.core.check.verify_nodes import is_counted
 from quorate.core.model import HostPort, Requirement, SelectorTerm
 from quorate.core.model.plan import Bind, GangBinds
 from tests.unit.core.storage_world import ZONE, StorageWorld
@@ -195,6 +197,23 @@ def test_rules_about_other_pods_are_judged_at_the_end_in_no_order(nodes, wrong):
         w.node(f"n{zone}", labels={"zone": zone, "host": zone})
     w.node("nc")
     assert [words.split()[1] for words in laid(w, nodes)] == wrong
+
+
+def test_which_nodes_count_is_asked_once_for_all_pods_and_nodes_that_are_alike(monkeypatch):
+    asked = []
+
+    def counted(spec, node, one):
+        asked.append(node.name)
+        return is_counted(spec, node, one)
+
+    monkeypatch.setattr(verify_neighbours, "is_counted", counted)
+    w = World()
+    for number in range(20):
+        w.node(f"n{number}", labels={"host": f"h{number}", "pool": "a"})
+    w.node("other", labels={"host": "other", "pool": "b"})
+    tied = {**WEB, "spec": {**spread(OF_WEB, by="host"), "node_selector": (("pool", "a"),)}}
+    assert laid(w, {f"p{number}": (f"n{number}", tied) for number in range(20)}) == []
+    assert asked == ["n0", "other"]
 
 
 @pytest.mark.parametrize(("there", "wrong"), [("na", []), ("nb", ["a"]), ("nc", [])])

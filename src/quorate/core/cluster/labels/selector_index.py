@@ -44,11 +44,6 @@ class SelectorIndex(Generic[_Listed]):
             if not there:
                 del self._listed[place]
 
-    def clear(self) -> None:
-        """Forget all things."""
-        self._listed.clear()
-        self._places.clear()
-
     def candidates(self, label_set: LabelSet) -> Iterator[_Listed]:
         """Yield candidates, each once: all things whose selectors match the set, and others."""
         if not self._listed:

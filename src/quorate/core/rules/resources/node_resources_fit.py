@@ -26,7 +26,6 @@ REFUSALS = (
     Refusal("the node is too small", resolvable=False),
 )
 _LACKS, _TOO_SMALL = 1, 2
-_NATIVE = ("cpu", "memory", "ephemeral-storage")
 _Number = TypeVar("_Number", int, Ints)
 
 
