@@ -30,7 +30,9 @@ def test_a_folder_called_quorate_is_not_what_runs_in_the_background(tmp_path, mo
 
 
 STARTS = """
-import sys
+import signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup's children ignore SIGHUP
+    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 from quorate.cli.commands import background
 background.ENDED_BY = "said by nobody"
 background.up(["up", "--background", "--nodes", "1", "--write-kubeconfig", sys.argv[1]])
