@@ -37,8 +37,7 @@ def _asked() -> Iterable[Right]:
     yield from (Right(verb, "", one) for one in _SEEN for verb in ("list", "watch"))
     volumes = ("persistentvolumeclaims", "persistentvolumes")
     yield from (Right(verb, "", one) for one in volumes for verb in ("list", "watch", "patch"))
-    of_storage = ("csidrivers", "csinodes", "csistoragecapacities", "storageclasses")
-    for one in (*of_storage, "volumeattachments"):
+    for one in ("csinodes", "storageclasses"):
         yield from (Right(verb, "storage.k8s.io", one) for verb in ("list", "watch"))
     devices = ("deviceclasses", "resourceslices", "resourceclaims")
     for one in devices:

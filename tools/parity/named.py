@@ -123,15 +123,6 @@ _CLASS = {
     "provisioner": "kubernetes.io/no-provisioner",
     "volumeBindingMode": "WaitForFirstConsumer",
 }
-_MIGRATED = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "CSINode",
-    "metadata": {
-        "name": "n0",
-        "annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"},
-    },
-    "spec": {"drivers": []},
-}
 
 
 def _volume(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -224,28 +215,6 @@ NAMED = (
                 _CLASS,
                 _CLAIM,
                 _volume(local={"path": "/mnt"}),
-            ],
-        },
-        their_feasible=(),
-        our_feasible=("n0",),
-    ),
-    Named(
-        # Where a plugin is migrated, its driver's own topology label is asked for.
-        "the node affinity of an in-tree volume is compared as it is written",
-        {
-            "nodes": [_in_zone(_node("n0"), "a")],
-            "pods": [],
-            "pod": _pod("pending", "test", volumes=_CLAIMS[:1]),
-            "objects": [
-                _namespace("test", "test"),
-                _CLASS,
-                _BOUND,
-                _MIGRATED,
-                _volume(
-                    gcePersistentDisk={"pdName": "d"},
-                    claimRef={"namespace": "test", "name": "c", "uid": "c"},
-                    nodeAffinity=_affinity(_ZONE, "a"),
-                ),
             ],
         },
         their_feasible=(),

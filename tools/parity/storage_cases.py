@@ -14,22 +14,10 @@ VOLUMES = ("v0", "v1", "v2", "v3", "v4", "v5")
 SELECTED = "volume.kubernetes.io/selected-node"
 COMPLETED = "pv.kubernetes.io/bind-completed"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-INLINE: tuple[Object, ...] = (
-    {"gcePersistentDisk": {"pdName": "d"}},
-    {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
-    {"awsElasticBlockStore": {"volumeID": "vol-1"}},
-    {"iscsi": {"targetPortal": "x", "iqn": "i", "lun": 0}},
-    {"iscsi": {"targetPortal": "x", "iqn": "i", "lun": 0, "readOnly": True}},
-    {"rbd": {"monitors": ["a", "b"], "image": "i"}},
-    {"rbd": {"monitors": ["b", "c"], "image": "i", "readOnly": True}},
-    {"azureDisk": {"diskName": "a", "diskURI": "u", "kind": "Managed"}},
-    {"cinder": {"volumeID": "c"}},
-    {"emptyDir": {}},
-)
 
 
 def give_volumes(choice: Choice, pod: Object) -> None:
-    """Give a pod claims and disks, rarely one that does not exist."""
+    """Give a pod claims, rarely one that does not exist."""
     namespace = pod["metadata"]["namespace"]
     volumes: list[Object] = [
         {"persistentVolumeClaim": {"claimName": _name_in(namespace, claim)}}
@@ -38,8 +26,6 @@ def give_volumes(choice: Choice, pod: Object) -> None:
     ]
     if choice.chance(4):
         volumes.append({"persistentVolumeClaim": {"claimName": "absent"}})
-    if choice.chance(25):
-        volumes += [choice.pick(INLINE) for _ in range(choice.number(1, 2))]
     if choice.chance(4):
         volumes.append({"ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
     if volumes:
@@ -59,10 +45,6 @@ def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> li
         if not choice.chance(5)
     ]
     found += [_csi_node(choice, node) for node in (*nodes, "gone") if not choice.chance(20)]
-    spec = {"storageCapacity": choice.chance(50), "attachRequired": True}
-    found.append(_object("storage.k8s.io/v1", "CSIDriver", DRIVER, spec=spec))
-    found += [_capacity(choice, index) for index in range(choice.number(0, 3))]
-    found += [_attachment(choice, index, nodes) for index in range(choice.number(0, 3))]
     return found
 
 
@@ -193,30 +175,3 @@ def _csi_node(choice: Choice, node: str) -> Object:
                 one["allocatable"] = {"count": choice.number(0, 3)}
             drivers.append(one)
     return _object("storage.k8s.io/v1", "CSINode", node, spec={"drivers": drivers})
-
-
-def _capacity(choice: Choice, index: int) -> Object:
-    found = _object(
-        "storage.k8s.io/v1",
-        "CSIStorageCapacity",
-        f"cap{index}",
-        storageClassName="fast",
-        capacity=choice.pick(("1Gi", "7Gi", "20Gi")),
-    )
-    found["metadata"]["namespace"] = "default"
-    if not choice.chance(10):
-        found["nodeTopology"] = choice.pick(
-            ({}, {"matchLabels": {ZONE: "a"}}, {"matchLabels": {DISK: "ssd"}})
-        )
-    if choice.chance(25):
-        found["maximumVolumeSize"] = choice.pick(("1Gi", "6Gi"))
-    return found
-
-
-def _attachment(choice: Choice, index: int, nodes: list[str]) -> Object:
-    spec = {
-        "attacher": DRIVER,
-        "nodeName": choice.pick(nodes),
-        "source": {"persistentVolumeName": choice.pick(VOLUMES)},
-    }
-    return _object("storage.k8s.io/v1", "VolumeAttachment", f"att{index}", spec=spec)

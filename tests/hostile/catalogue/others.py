@@ -118,16 +118,6 @@ def selectors_of_maximum_size_over_all_pods(a: Attacker) -> None:
 
 
 @OTHERS.attack()
-def capacities_of_storage(a: Attacker) -> None:
-    for number in range(60):
-        one = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity"}
-        values = [f"node-{i}" for i in range(1_000)]
-        chosen = {"matchExpressions": [{"key": "k", "operator": "In", "values": values}]}
-        one |= {"metadata": {"name": f"c{number}"}, "storageClassName": f"c{number % 3}"}
-        a.create(one | {"capacity": "8Ei", "nodeTopology": chosen})
-
-
-@OTHERS.attack()
 def a_flood_of_events(a: Attacker) -> None:
     path = a.path("v1", "events")
 

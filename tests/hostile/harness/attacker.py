@@ -23,7 +23,6 @@ _MORE = {
     "coordination.k8s.io": ["leases"],
     "events.k8s.io": ["events"],
     "resource.k8s.io": ["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"],
-    "storage.k8s.io": ["csistoragecapacities"],
     "policy": ["poddisruptionbudgets"],
     **{
         api.partition("/")[0]: ["podgroups", "podgroups/status"]

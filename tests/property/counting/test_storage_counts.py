@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodSpec
+from quorate.core.model import ClaimUse, Node, Pod, PodSpec
 from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
@@ -18,19 +18,16 @@ from quorate.core.model.changes import (
     PodGone,
 )
 from quorate.core.model.storage import (
-    MIGRATED_DRIVERS,
     Claim,
     ClaimKey,
     CSINode,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from tests.property.seeds import drawn
 
 NODES, VOLUMES, CLAIMS = ("n0", "n1"), ("v0", "v1"), ("c0", "c1")
 DRIVERS = ("one.csi", "two.csi")
-DISKS = ((), (Disk("kubernetes.io/gce-pd", "d"),), (Disk("kubernetes.io/iscsi", "i"),))
 names = st.sampled_from
 
 
@@ -44,7 +41,7 @@ class Counts(RuleBasedStateMachine):
         self.objects = {}
         for name, volume, claim in zip(NODES, VOLUMES, CLAIMS, strict=True):  # what mostly is
             self.node(name, True)
-            self.volume(volume, DRIVERS[0], "a", False)
+            self.volume(volume, DRIVERS[0], "a")
             self.claim(claim, volume, "")
 
     def tell(self, found):
@@ -68,10 +65,9 @@ class Counts(RuleBasedStateMachine):
         name=names(VOLUMES),
         driver=names((*DRIVERS, DRIVERS[0], "")),
         handle=names("aab"),
-        old=names((False, False, True)),
     )
-    def volume(self, name, driver, handle, old):
-        self.tell(Volume(name, driver=driver, handle=handle, in_tree=old))
+    def volume(self, name, driver, handle):
+        self.tell(Volume(name, driver=driver, handle=handle))
 
     @rule(provisioner=names(DRIVERS))
     def storage_class(self, provisioner):
@@ -80,15 +76,6 @@ class Counts(RuleBasedStateMachine):
     @rule(name=names(NODES), driver=names(DRIVERS), count=st.integers(0, 3))
     def limits(self, name, driver, count):
         self.tell(CSINode(name, ((driver, count),)))
-
-    @rule(
-        name=names("xy"),
-        node=names(NODES),
-        volume=names(VOLUMES),
-        attacher=names((DRIVERS[0], *DRIVERS)),
-    )
-    def attachment(self, name, node, volume, attacher):
-        self.tell(VolumeAttachment(name, attacher, node, volume))
 
     @rule(data=st.data())
     def gone(self, data):
@@ -101,15 +88,13 @@ class Counts(RuleBasedStateMachine):
         uid=names("pqr"),
         node=names(NODES),
         claims=st.lists(names(CLAIMS), min_size=1, max_size=2, unique=True),
-        disks=names(DISKS),
         phase=names(("Running", "Running", "Succeeded")),
     )
-    def pod(self, uid, node, claims, disks, phase):
+    def pod(self, uid, node, claims, phase):
         known = self.pods.get(uid)
         uses = known.claims if known else tuple(ClaimUse(one) for one in claims)
-        spec = known.spec if known else PodSpec(disks=disks)
         where = known.node if known else node
-        made = Pod(uid, "team", uid, "other", spec, node=where, claims=uses, phase=phase)
+        made = Pod(uid, "team", uid, "other", PodSpec(), node=where, claims=uses, phase=phase)
         self.pods[uid] = made
         self.cluster.apply(PodChanged(made))
 
@@ -129,9 +114,7 @@ class Counts(RuleBasedStateMachine):
 
     def ids_of(self, pod):
         claims = (self.objects.get(("Claim", use.name)) for use in pod.claims)
-        found = {self.volume_id(claim) for claim in claims if claim is not None} - {None}
-        moved = (one for one in pod.spec.disks if one.plugin in MIGRATED_DRIVERS)
-        return found | {(MIGRATED_DRIVERS[one.plugin], one.id) for one in moved}
+        return {self.volume_id(claim) for claim in claims if claim is not None} - {None}
 
     def on(self, node):
         return [p for p in self.pods.values() if p.node == node and p.phase == "Running"]
@@ -139,21 +122,12 @@ class Counts(RuleBasedStateMachine):
     @invariant()
     def counts_are_true(self):
         storage, counts = self.cluster.storage, self.cluster.storage.nodes
-        attached = {name: set() for name in NODES}
-        for (kind, _), one in self.objects.items():
-            if kind == "VolumeAttachment":
-                volume = self.objects.get(("Volume", one.volume))
-                if volume is not None and volume.driver and not volume.in_tree:
-                    attached[one.node].add((one.attacher, volume.handle))
         for name in self.nodes:
             row = self.cluster.nodes.rows[name]
-            there = set(attached[name]).union(*(self.ids_of(pod) for pod in self.on(name)))
+            there = set().union(*(self.ids_of(pod) for pod in self.on(name)))
             expected = Counter(driver for driver, _ in there)
             seen = {driver: int(column[row]) for driver, column in counts.counts.items()}
             assert {d: n for d, n in seen.items() if n} == dict(expected)
-            for volume_id in there | set(storage.sharers):
-                assert counts.is_attached(volume_id, row) == (volume_id in attached[name])
-                assert (row in counts.attached_rows(volume_id)) == (volume_id in attached[name])
             limits = dict(self.objects.get(("CSINode", name), CSINode("")).limits)
             for driver, column in counts.limits.items():
                 assert int(column[row]) == limits.get(driver, UNLIMITED)
@@ -166,11 +140,6 @@ class Counts(RuleBasedStateMachine):
         assert storage.in_use == uses
         users = Counter(one for pod in self.pods.values() for one in self.ids_of(pod))
         assert {one: len(there) for one, there in storage.sharers.items()} == users
-        disks = Counter((disk.plugin, disk.id) for pod in running for disk in pod.spec.disks)
-        held = {
-            key: sum(one.total() for one in alike.values()) for key, alike in storage.disks.items()
-        }
-        assert held == disks
 
 
 Counts.TestCase.settings = settings(drawn(150), stateful_step_count=50)

@@ -18,7 +18,6 @@ from quorate.core.model.storage import (
     CSINode,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from quorate.core.place.packing.fill import fill
 from quorate.core.place.packing.pack import pack
@@ -88,16 +87,12 @@ def limited(chance):
     shared = [f"s{number}" for number in range(chance.randint(1, 3))]
     for name in shared:
         made.bound(name, chance.choice(DRIVERS))
-    for number in range(chance.randint(0, 5)):  # what runs, and what is merely attached
+    for number in range(chance.randint(0, 5)):  # what runs
         claims = chance.sample(shared, chance.randint(0, len(shared)))
         if chance.random() < 0.4:
             made.bound(f"r{number}", chance.choice(DRIVERS))
             claims.append(f"r{number}")
         made.pod(f"r{number}", claims, node=chance.choice(made.nodes))
-    for number in range(chance.choice([0, 0, 2])):
-        volume = f"pv-{chance.choice(shared)}"
-        node = chance.choice(made.nodes)
-        made.put(VolumeAttachment(f"a{number}", chance.choice(DRIVERS), node, volume))
     own = chance.sample(
         [(driver,) for driver in DRIVERS] + [(DRIVERS[0],) * 2], chance.randint(0, 1)
     )
@@ -174,13 +169,12 @@ def choosing(chance):
                 affinity=affinity[chance.choice(reaches)],
             )
         )
-    kinds = [
-        (chance.choice(["local", "local", "made"]), chance.randint(1, 3))
-        for _ in range(chance.choice([1, 1, 2]))
-    ] * chance.choice([1, 1, 2])
+    classes = chance.choice([["local"], ["local"], ["made"], ["local", "made"], ["made", "made"]])
+    kinds = [(storage_class, chance.randint(1, 3)) for storage_class in classes]
     shared = chance.choice([None, None, None, MANY, ONE])
     if shared:
-        made.put(Claim(TEAM, "s", "u-s", chance.choice(["local", "made"]), 1, shared))
+        shared_class = "made" if "local" in classes else chance.choice(["local", "made"])
+        made.put(Claim(TEAM, "s", "u-s", shared_class, 1, shared))
     for number in range(chance.randint(2, 10)):
         claims = ["s"] if shared else []
         for index, (storage_class, size) in enumerate(kinds):

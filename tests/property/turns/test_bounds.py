@@ -75,10 +75,6 @@ TESTED = {
     "test_columns_close_up_when_more_than_so_many_are_free",
     "LABEL_COLUMNS_KEPT_MAX": CORE + "rules/test_masks.py::"
     "test_of_so_many_labels_the_longest_unused_is_encoded_anew",
-    "VOLUME_PAIRS_FLAT_MAX": CORE + "storage/test_candidates.py::"
-    "test_so_many_pairs_of_volume_and_node_are_looked_at_at_once",
-    "VOLUMES_PER_NODE_FLAT_MAX": CORE + "storage/test_candidates.py::"
-    "test_groups_with_many_volumes_are_not_looked_at_at_once",
     "VALUES_UNUSED_MAX": CORE + "rules/test_masks.py::"
     "test_values_that_no_node_has_are_dropped_when_they_are_many",
     "CLASS_VARIANTS_KEPT_MAX": CORE + "cluster/test_classes.py::"
@@ -157,7 +153,6 @@ TESTED = {
     "VOLUME_PAIRS_PER_GROUP": IN_WORLDS,
     "CLAIM_NODES_PER_STEP": IN_WORLDS,
     "CLAIM_PODS_PER_STEP": IN_WORLDS,
-    "CAPACITIES_PER_STEP": IN_WORLDS,
     "REACH_WORK_PER_STEP": IN_WORLDS,
     "REACH_NODES_PER_WORK": IN_WORLDS,
     "PORTS_PER_STEP": IN_WORLDS,

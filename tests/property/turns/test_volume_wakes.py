@@ -11,7 +11,7 @@ from hypothesis import given
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.gangs.gangs import Where
 from quorate.core.cluster.storage.volume_needs import _volume_needs, problems_of, volume_needs_of
-from quorate.core.model import ClaimUse, Disk, Node, Pod, PodSpec
+from quorate.core.model import ClaimUse, Node, Pod, PodSpec
 from quorate.core.model.changes import (
     NodeChanged,
     NodeGone,
@@ -20,19 +20,15 @@ from quorate.core.model.changes import (
     PodChanged,
     PodGone,
 )
-from quorate.core.model.selectors import LabelSelector, Requirement
 from quorate.core.model.storage import (
     NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,
     Claim,
     ClaimKey,
     ClaimRef,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from quorate.core.room.room import Room
 from quorate.core.room.rule_cache import RuleCache
@@ -69,7 +65,7 @@ class Moves:
         self.cluster.apply(ObjectChanged(found))
 
     def step(self):
-        moves = ("claim", "claim", "volume", "volume", "limits", "attachment", "storage", "space")
+        moves = ("claim", "claim", "volume", "volume", "limits", "storage_class")
         moves += ("gone", "pod", "pod", "pod", "running", "pod_gone", "node", "keep", "let_go")
         getattr(self, self.chance.choice(moves))()
 
@@ -116,26 +112,11 @@ class Moves:
         found = tuple((driver, self.chance.randint(0, 2)) for driver in drivers)
         self.put(CSINode(self.chance.choice(NODES), found))
 
-    def attachment(self):
+    def storage_class(self):
         chance = self.chance
-        who, where = chance.choice(DRIVERS), chance.choice(NODES)
-        self.put(VolumeAttachment(chance.choice("xy"), who, where, f"v{chance.randrange(4)}"))
-
-    def storage(self):
-        chance = self.chance
-        if chance.random() < 0.5:
-            self.put(CSIDriver(chance.choice(DRIVERS), chance.random() < 0.6))
-        else:
-            provisioner = chance.choice([NO_PROVISIONER, *DRIVERS])
-            mode = chance.choice([WAIT_FOR_FIRST_CONSUMER, "Immediate"])
-            self.put(StorageClass(chance.choice(CLASSES), provisioner, mode))
-
-    def space(self):
-        chance = self.chance
-        asked = [(), (Requirement(HOST, "In", (chance.choice(NODES),)),)]
-        nodes = chance.choice([None, *map(LabelSelector, asked)])
-        size = chance.choice([None, 1, 2])
-        self.put(CSIStorageCapacity(TEAM, chance.choice("st"), chance.choice(CLASSES), size, nodes))
+        provisioner = chance.choice([NO_PROVISIONER, *DRIVERS])
+        mode = chance.choice([WAIT_FOR_FIRST_CONSUMER, "Immediate"])
+        self.put(StorageClass(chance.choice(CLASSES), provisioner, mode))
 
     def gone(self):
         kind, name = self.chance.choice(sorted(self.objects))
@@ -146,12 +127,10 @@ class Moves:
         chance = self.chance
         uid, self.made = f"p{self.made % 6}", self.made + 1
         claims = tuple(ClaimUse(one) for one in chance.sample(CLAIMS, chance.randint(1, 2)))
-        disks = chance.choice([(), (), (Disk("kubernetes.io/gce-pd", "d"),)])
         who = "other" if node else "quorate"
         phase = "Running" if node else "Pending"
         self.cluster.apply(PodGone(uid))
-        spec = PodSpec(disks=disks)
-        pod = Pod(uid, TEAM, uid, who, spec, node=node, phase=phase, claims=claims)
+        pod = Pod(uid, TEAM, uid, who, PodSpec(), node=node, phase=phase, claims=claims)
         self.cluster.apply(PodChanged(pod))
 
     def running(self):

@@ -16,7 +16,6 @@ from quorate.core.model import (
     Taint,
     Toleration,
 )
-from quorate.core.model.storage import Disk
 from tests.unit.core.random_terms import random_terms
 from tests.unit.core.terms import apart, near, pods, spread
 
@@ -28,7 +27,6 @@ POD_LABELS = ((), (("app", "db"),), (("app", "web"),), (("app", "web"), ("rev", 
 PORTS = (HostPort("TCP", "0.0.0.0", 80), HostPort("TCP", "10.0.0.1", 80), HostPort("UDP", "::", 9))
 SOFT, HARD = Taint(key="t", effect="PreferNoSchedule"), Taint(key="t", effect="NoSchedule")
 EXECUTE = Taint(key="t", effect="NoExecute", value="x")
-_PLUGINS = ("kubernetes.io/gce-pd", "kubernetes.io/aws-ebs")
 
 
 class Taste(msgspec.Struct):
@@ -49,7 +47,6 @@ class Taste(msgspec.Struct):
     memory: float = 0.1
     odd: float = 0.0
     """Resources that no node has, or that come and go."""
-    disks: float = 0.0
     volumes: float = 0.0
     devices: float = 0.0
     extended: float = 0.0
@@ -127,9 +124,6 @@ def random_spec(chance, taste):
     more = random_rules(chance, is_drawn)
     if is_drawn("extended"):
         wanted[BACKED] = chance.randint(1, 2)
-    if is_drawn("disks"):
-        disk = Disk(chance.choice(_PLUGINS), f"d{chance.randrange(3)}", chance.random() < 0.5)
-        more["disks"] = (disk,)
     if taste.kinds:
         more["preferred_terms"] = preferred(f"kind-{chance.randrange(taste.kinds)}")
     elif is_drawn("preferred"):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from quorate.core.check.verify_nodes import term_holds
 from quorate.core.cluster.cluster import Cluster
 from quorate.core.cluster.storage.volume_counts import VolumeId
-from quorate.core.model import Disk, Node, Pod
+from quorate.core.model import Node, Pod
 from quorate.core.model.plan import Bind, GangBinds, Prepare
 from quorate.core.model.storage import ClaimKey, ClaimRef
 
@@ -29,7 +29,6 @@ class _Lookups:
         self.done: set[object] = set()
         """The nodes, with claims, that were checked already."""
         self._exclusive: dict[object, list[ClaimKey]] = {}
-        self._disks: dict[str, dict[tuple[str, str], list[tuple[str, Disk]]]] = {}
 
     def exclusive(self, pod: Pod) -> list[ClaimKey]:
         """Return the claims of the pod that one pod at a time may use."""
@@ -42,18 +41,6 @@ class _Lookups:
                 for key in _claims_of(pod, ephemeral=False)
                 if key in claims and "ReadWriteOncePod" in claims[key].access_modes
             ]
-        return found
-
-    def disks(self, node: str) -> dict[tuple[str, str], list[tuple[str, Disk]]]:
-        """Return the disks of the pods on a node, with the pods' uids, by plugin and id."""
-        found = self._disks.get(node)
-        if found is None:
-            found = self._disks[node] = {}
-            for entry in self.cluster.pods_on(node):
-                user = self.cluster.storage.users.get(entry.pod.uid)
-                for disk in user.volume_set.disks if user is not None else ():
-                    alike = found.setdefault((disk.plugin, disk.id), [])
-                    alike.append((entry.pod.uid, disk))
         return found
 
 
@@ -107,8 +94,8 @@ def _bound_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
     return problems
 
 
-def _sharing_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
-    """Check claims that one pod at a time may use, and disks that a node mounts once."""
+def _sharing_problems(pod: Pod, lookups: _Lookups) -> _Said:
+    """Check claims that one pod at a time may use."""
     problems = []
     for key in lookups.exclusive(pod):
         users = lookups.cluster.storage.users_of.get(key, {}).values()
@@ -116,15 +103,6 @@ def _sharing_problems(pod: Pod, node: Node, lookups: _Lookups) -> _Said:
         if others:
             used = f"is used by pod {min(others)}, and one pod at a time may use it"
             problems.append(f"claim {key} {used}")
-    mounted = lookups.disks(node.name) if pod.spec.disks else {}
-    problems += [
-        f"disk {disk.id} is mounted on node {node.name} already"
-        for disk in pod.spec.disks
-        if any(
-            uid != pod.uid and disk.conflicts(other)
-            for uid, other in mounted.get((disk.plugin, disk.id), ())
-        )
-    ]
     return problems
 
 
@@ -146,7 +124,7 @@ def _limit_problems(gang: GangBinds, cluster: Cluster) -> _Said:
             user = storage.users.get(entry.pod.uid)
             if user is not None:
                 (brought if entry.pod.uid in ours else others).update(user.ids)
-        there = brought | others | storage.nodes.attached_to(name)
+        there = brought | others
         for driver in sorted({driver for driver, _ in brought - others}):
             limits = storage.nodes.limits.get(driver)
             count = sum(one[0] == driver for one in there)
@@ -200,7 +178,7 @@ def _bind_problems(bind: Bind, lookups: _Lookups) -> _Said:
     if entry is None or node is None:
         return []
     pod = entry.pod
-    problems = [*_sharing_problems(pod, node, lookups)]
+    problems = [*_sharing_problems(pod, lookups)]
     alike = bind.node, pod.namespace, pod.claims
     if alike in lookups.done:
         return problems

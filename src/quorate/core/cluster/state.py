@@ -433,7 +433,7 @@ def _stays(entry: PodEntry, pod: Pod, where: Where, node: str) -> bool:
         return False
     if before.finished or pod.finished or before.terminating or pod.terminating:
         return False
-    if before.claims or before.device_claims or before.spec.disks:
+    if before.claims or before.device_claims:
         return False
     return pod is before or _what_counts(pod) == _what_counts(before)
 

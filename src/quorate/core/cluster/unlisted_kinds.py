@@ -17,15 +17,7 @@ from quorate.core.model.changes import KindProblem
 
 BUDGETS = "PodDisruptionBudget"
 """The kind that protects pods from preemption: nothing is preempted while budgets are unknown."""
-_VOLUMES = (
-    "Claim",
-    "Volume",
-    "StorageClass",
-    "CSINode",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "VolumeAttachment",
-)
+_VOLUMES = ("Claim", "Volume", "StorageClass", "CSINode")
 _DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
 _NAMESPACES = ("Namespace",)
 

@@ -33,7 +33,7 @@ from quorate.core.model.selectors import (
     WeightedPodTerm,
     all_of,
 )
-from quorate.core.model.storage import ClaimUse, Disk
+from quorate.core.model.storage import ClaimUse
 
 __all__ = [
     "DEFAULT_SCHEDULER",
@@ -42,7 +42,6 @@ __all__ = [
     "ClaimUse",
     "DeviceClass",
     "DeviceId",
-    "Disk",
     "GangKey",
     "GangSpec",
     "HostPort",
@@ -124,11 +123,10 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     ``requests`` are sorted by name and include init containers, sidecars and overhead, as
     kube-scheduler's NodeResourcesFit computes them. ``required_terms`` is None when the pod has no
     required node affinity; an empty tuple matches no node. ``affinity`` and ``anti_affinity`` are
-    the required terms, ``preferred_affinity`` those of both; ``disks`` those that the pod names
-    without a claim. ``node_features`` must be declared by the node.
-    ``scored`` is cpu and memory as scores of allocation count them, ``scored_pending`` the same of
-    a pod that has no node yet, where it differs. ``containers`` counts init
-    containers too.
+    the required terms, ``preferred_affinity`` those of both. ``node_features`` must be declared
+    by the node. ``scored`` is cpu and memory as scores of allocation count them,
+    ``scored_pending`` the same of a pod that has no node yet, where it differs. ``containers``
+    counts init containers too.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -142,7 +140,6 @@ class PodSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     preferred_affinity: tuple[WeightedPodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
     node_features: tuple[str, ...] = ()
-    disks: tuple[Disk, ...] = ()
     scored: tuple[int, int] = (0, 0)
     scored_pending: tuple[int, int] | None = None
     containers: int = 1

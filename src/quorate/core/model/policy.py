@@ -61,8 +61,7 @@ TOLERATIONS_PER_POD_MAX = 256
 PORTS_PER_POD_MAX = 256
 """Host ports."""
 VOLUMES_PER_POD_MAX = 256
-"""Claims of volumes; likewise disks that it names itself. The largest limit of a driver on one node
-is about half of it."""
+"""Claims of volumes. The largest limit of a driver on one node is about half of it."""
 
 PREEMPTABLE_SUMS_MAX = 16
 """So many priorities have what pods of lower priority take kept as an array over all nodes
@@ -89,11 +88,6 @@ COLUMNS_UNUSED_MAX = 8
 LABEL_COLUMNS_KEPT_MAX = 256
 """So many labels of nodes are kept encoded; of more the longest unused is encoded when asked for.
 At 5,000 nodes that is 5 MB, and encoding one takes 1 ms."""
-VOLUME_PAIRS_FLAT_MAX = 1_000_000
-"""So many pairs of volume and node are looked at all at once for a claim; of more, group by group
-of volumes with the same nodes (``room.volume_candidates``)."""
-VOLUMES_PER_NODE_FLAT_MAX = 4
-"""And not where groups have more volumes than this: most of them do not matter to one claim."""
 VALUES_UNUSED_MAX = 64
 """So many values of a label, or sets of taints, are kept that no node has any more, beyond as many
 as are in use; then the label is encoded anew."""

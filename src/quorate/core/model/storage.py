@@ -11,16 +11,6 @@ import msgspec
 
 from quorate.core.model.selectors import LabelSelector, SelectorTerm
 
-MIGRATED_DRIVERS = {
-    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
-    "kubernetes.io/azure-disk": "disk.csi.azure.com",
-    "kubernetes.io/cinder": "cinder.csi.openstack.org",
-    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
-    "kubernetes.io/portworx-volume": "pxd.portworx.com",
-}
-"""In-tree plugins whose volumes count as a CSI driver's (nodevolumelimits of kube-scheduler)."""
-UNCOUNTED_PROVISIONERS = frozenset({"", "kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-"""Provisioners whose volumes count for no driver: migrated, but not where volumes are counted."""
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
@@ -42,34 +32,6 @@ class ClaimUse(NamedTuple):
 
     name: str
     ephemeral: bool = False
-
-
-class Disk(NamedTuple):
-    """A disk that a pod names itself. ``plugin`` is its in-tree plugin.
-
-    ``monitors`` are Ceph's, of RBD images only; ``id`` is then ``pool/image``.
-    """
-
-    plugin: str
-    id: str
-    read_only: bool = False
-    monitors: tuple[str, ...] = ()
-
-    def conflicts(self, other: Disk) -> bool:
-        """Whether pods with these disks cannot share a node (VolumeRestrictions)."""
-        if self.plugin != other.plugin or self.id != other.id or self.plugin not in RESTRICTED:
-            return False
-        if self.plugin == "kubernetes.io/aws-ebs":
-            return True
-        if self.plugin == RBD and set(self.monitors).isdisjoint(other.monitors):
-            return False
-        return not (self.read_only and other.read_only)
-
-
-RBD = "kubernetes.io/rbd"
-ISCSI = "kubernetes.io/iscsi"
-RESTRICTED = frozenset({"kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", RBD, ISCSI})
-"""Plugins whose disks one node mounts once, or read-only."""
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
@@ -122,8 +84,8 @@ class ClaimRef(NamedTuple):
 class Volume(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """A PersistentVolume. ``affinity`` None fits every node; an empty tuple fits none.
 
-    ``driver`` and ``handle`` are CSI's; ``in_tree`` says that they were translated. ``version`` is
-    its resourceVersion, to write only on what was seen.
+    ``driver`` and ``handle`` are CSI's. ``version`` is its resourceVersion, to write only on what
+    was seen.
     """
 
     name: str
@@ -139,7 +101,6 @@ class Volume(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     labels: tuple[tuple[str, str], ...] = ()
     driver: str = ""
     handle: str = ""
-    in_tree: bool = False
     terminating: bool = False
 
 
@@ -159,33 +120,5 @@ class CSINode(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     limits: tuple[tuple[str, int], ...] = ()
 
 
-class CSIDriver(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A CSIDriver; ``storage_capacity`` says that its free space is published."""
-
-    name: str
-    storage_capacity: bool = False
-
-
-class CSIStorageCapacity(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """Where a class has space: ``size_max`` is the largest volume, None if it is not known."""
-
-    namespace: str
-    name: str
-    storage_class: str
-    size_max: int | None = None
-    nodes: LabelSelector | None = None
-
-
-class VolumeAttachment(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
-    """A volume that is attached to a node, with or without a pod that uses it."""
-
-    name: str
-    attacher: str = ""
-    node: str = ""
-    volume: str = ""
-
-
-AnyStorage = (
-    Claim | Volume | StorageClass | CSINode | CSIDriver | CSIStorageCapacity | VolumeAttachment
-)
+AnyStorage = Claim | Volume | StorageClass | CSINode
 """The objects that volume rules look up."""

@@ -7,9 +7,7 @@ cycle treat that decision as if it were written on the claim. ``turn.cycle`` rea
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,7 @@ from quorate.core.cluster.storage.needs import UnboundNeed, VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import UNLIMITED
 from quorate.core.model.steps import Steps, costs
 from quorate.core.model.storage import ClaimKey
-from quorate.core.room.reach import NO_VOLUME, OK, Codes, Reach
+from quorate.core.room.reach import Reach
 from quorate.core.room.volume_candidates import Starts, VolumeCandidates, candidates_of
 
 
@@ -73,38 +71,26 @@ class ClaimChoices:
 
     # Questions
 
-    def judge(self, volume_needs: VolumeNeeds) -> Codes:
-        """Return int8[n]: whether all unbound claims of a pod can be bound on the node.
+    def judge(self, volume_needs: VolumeNeeds) -> Mask:
+        """Return bool[n]: the nodes where some unbound claim of a pod cannot be bound.
 
         Raises OutOfStepsError when the turn is over.
         """
         n = len(self._reach.snapshot)
-        codes = np.zeros(n, np.int8)
-        elsewhere = np.zeros(n, np.bool_)
-        choices: list[Ints] = []
-        there: list[tuple[UnboundNeed, Mask]] = []  # as in kube-scheduler these come first
-        made: list[tuple[UnboundNeed, Mask]] = []
+        lacking = np.zeros(n, np.bool_)
         if self.steps is not None and volume_needs.unbound:
             self.steps.expect()
         for part in map(self._part, volume_needs.unbound):
-            choice = np.full(n, -1, np.int64)
-            if part.row is not None:
-                elsewhere |= np.arange(n) != part.row
-                there.append((part.need, np.ones(n, np.bool_)))
-            elif part.candidates is not None:
-                taken = self._taken if part.is_open else ()
-                choice = part.candidates.pick(n, taken, choices)
-                if part.must:
-                    elsewhere |= choice < 0
-                made.append((part.need, choice < 0))
-            choices.append(choice)
             self._count(1 + n // costs.CLAIM_NODES_PER_STEP + _steps_of(part))
-        for need, lacks in (*there, *made):
-            lacking = lacks & (codes == OK)
-            if lacking.any():
-                codes[lacking] = self._provisionable(need)[lacking]
-        codes[elsewhere] = NO_VOLUME
-        return codes
+            if part.row is not None:
+                lacking |= (np.arange(n) != part.row) | ~self._provisionable(part.need)
+            elif part.candidates is not None:
+                taken = self._taken if part.is_open else frozenset[int]()
+                has_none = part.candidates.free_at(n, taken) == 0
+                if not part.must and has_none.any():
+                    has_none &= ~self._provisionable(part.need)
+                lacking |= has_none
+        return lacking
 
     def constrain(self, volume_needs: VolumeNeeds) -> bool:
         """Whether one pod's volumes decide where the next pod with equal claims may go.
@@ -113,11 +99,7 @@ class ClaimChoices:
         """
         if any(part.is_open and part.need.claim for part in map(self._part, volume_needs.unbound)):
             return True
-        contested = list(self._contested(volume_needs))
-        if not all(one.is_local for one in contested):
-            return True
-        kinds = [one.numbers for one in contested]
-        return any(not one.isdisjoint(two) for one, two in combinations(kinds, 2))
+        return not all(candidates.is_local for _, candidates in self._contested(volume_needs))
 
     def gather(self, volume_needs: VolumeNeeds) -> bool:
         """Whether all pods with these claims must go to the node of the first one."""
@@ -130,10 +112,9 @@ class ClaimChoices:
         Where pods constrain one another, it is an upper bound.
         """
         n, slots = len(self._reach.snapshot), None
-        for candidates, (need, each) in self._contested(volume_needs).items():
-            free = candidates.free_at(n, self._taken) // each
-            makes = self._provisionable(need) == OK
-            more = np.where(makes, UNLIMITED, free)
+        for need, candidates in self._contested(volume_needs):
+            free = candidates.free_at(n, self._taken)
+            more = np.where(self._provisionable(need), UNLIMITED, free)
             slots = more if slots is None else np.minimum(slots, more)
             self._count(1 + candidates.steps)
         return slots
@@ -141,9 +122,9 @@ class ClaimChoices:
     def most(self, volume_needs: VolumeNeeds) -> int:
         """Return an upper bound on the pods that get volumes, over all nodes."""
         most = UNLIMITED
-        for candidates, (need, each) in self._contested(volume_needs).items():
-            if (self._provisionable(need) != OK).all():
-                most = min(most, len(candidates.numbers - self._taken) // each)
+        for need, candidates in self._contested(volume_needs):
+            if not self._provisionable(need).any():
+                most = min(most, len(candidates.numbers - self._taken))
         return most
 
     def served(self, volume_needs: VolumeNeeds, rows: Ints, pods: Ints) -> Ints:
@@ -218,7 +199,7 @@ class ClaimChoices:
                 return None
             if part.candidates is not None:
                 given = taken if part.is_open else ()
-                number = part.candidates.pick_at(row, given, numbers, starts)
+                number = part.candidates.pick_at(row, given, starts)
             if number < 0 and (part.must or not self._is_provisioned(part, row)):
                 return None
             numbers.append(number)
@@ -228,11 +209,11 @@ class ClaimChoices:
         """Whether a volume can be provisioned on the row, or was decided to be."""
         if part.row is None and part.candidates is None:
             return True
-        return bool(self._provisionable(part.need)[row] == OK)
+        return bool(self._provisionable(part.need)[row])
 
-    def _provisionable(self, need: UnboundNeed) -> Codes:
-        """Return int8[n]: whether each node lets a volume be provisioned for the claim."""
-        found = self._reach.provision(need.storage_class, need.size)
+    def _provisionable(self, need: UnboundNeed) -> Mask:
+        """Return bool[n]: whether each node lets a volume be provisioned for the claim."""
+        found = self._reach.provision(need.storage_class)
         self._count(self._reach.take_steps())
         return found
 
@@ -267,17 +248,13 @@ class ClaimChoices:
             return _ClaimOptions(need)  # any node does, as long as its volume is not there
         return _ClaimOptions(need, row=row)
 
-    def _contested(
-        self, volume_needs: VolumeNeeds
-    ) -> dict[VolumeCandidates, tuple[UnboundNeed, int]]:
-        """Return the volumes that pods compete for, with the number of equal claims of a pod."""
-        parts = [part for part in map(self._part, volume_needs.unbound) if part.is_open]
-        each = Counter(part.candidates for part in parts if part.candidates is not None)
-        found: dict[VolumeCandidates, tuple[UnboundNeed, int]] = {}
-        for part in parts:
-            if part.candidates is not None and part.candidates.numbers:
-                found[part.candidates] = part.need, each[part.candidates]
-        return found
+    def _contested(self, volume_needs: VolumeNeeds) -> list[tuple[UnboundNeed, VolumeCandidates]]:
+        """Return the claims for which pods compete, each with its volumes; no volume is of two."""
+        return [
+            (part.need, part.candidates)
+            for part in map(self._part, volume_needs.unbound)
+            if part.is_open and part.candidates is not None and part.candidates.numbers
+        ]
 
     def _has_names(self, need: UnboundNeed) -> bool:
         if need.selected_node is not None:

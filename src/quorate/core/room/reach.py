@@ -7,7 +7,6 @@ cycle, whose rooms share it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.terms import matches_term
@@ -17,10 +16,6 @@ from quorate.core.cluster.storage.volume_needs import ZONE_LABELS
 from quorate.core.model import SelectorTerm
 from quorate.core.model.steps import costs
 from quorate.core.model.storage import NO_PROVISIONER
-
-Codes = npt.NDArray[np.int8]
-OK, NO_VOLUME, NO_SPACE = 0, 1, 2
-"""Verdicts on unbound claims; kube-scheduler's are BindConflict and NotEnoughSpace."""
 
 
 class Reach:
@@ -32,9 +27,7 @@ class Reach:
         self._zones: dict[tuple[Topology, ...], Mask] = {}
         self._by_label: dict[str, tuple[Ints, list[int]]] = {}
         """By label: rows sorted by their code, and where the rows of each code begin."""
-        self._provisions: dict[tuple[str, int | None], Codes] = {}
-        self._space: dict[str, Ints] = {}
-        self._steps = 0
+        self._provisions: dict[str, Mask] = {}
         self._work = 0
         """Work below one step, in microseconds, roughly."""
 
@@ -108,50 +101,25 @@ class Reach:
         found |= absent & np.isin(present.codes[:n], wanted_now)
         return found
 
-    def provision(self, class_name: str, size: int | None) -> Codes:
-        """Return int8[n]: whether a volume can be provisioned for a claim, by node."""
-        key = class_name, size
-        found = self._provisions.get(key)
-        if found is None:
-            found = self._provisions[key] = self._provision(*key)
-        return found
+    def provision(self, class_name: str) -> Mask:
+        """Return bool[n]: whether a volume can be provisioned for a claim of a class, by node."""
+        mask = self._provisions.get(class_name)
+        if mask is None:
+            mask = self._provisions[class_name] = self._provision(class_name)
+        return mask
 
-    def _provision(self, class_name: str, size: int | None) -> Codes:
-        storage = self.snapshot.storage
-        codes = np.zeros(len(self.snapshot), np.int8)
-        found = storage.classes.get(class_name)
-        if found is None or found.provisioner in ("", NO_PROVISIONER):
-            codes[:] = NO_VOLUME
-            return codes
-        driver = storage.drivers.get(found.provisioner)
-        if size is not None and driver is not None and driver.storage_capacity:
-            codes[self._largest(class_name) < size] = NO_SPACE
-        if found.topologies:
-            allowed = np.zeros(len(codes), np.bool_)
-            for term in found.topologies:
-                allowed |= self._in_topology(term)
-            codes[~allowed] = NO_VOLUME
-        return codes
-
-    def _largest(self, class_name: str) -> Ints:
-        """Return int64[n], bytes: the largest volume by published capacity; -1 for none."""
-        found = self._space.get(class_name)
-        if found is None:
-            found = self._space[class_name] = np.full(len(self.snapshot), -1, np.int64)
-            published = self.snapshot.storage.capacities.of(class_name)
-            self._steps += len(published) // costs.CAPACITIES_PER_STEP
-            for one in published:
-                if one.nodes is None or one.size_max is None:
-                    continue
-                asked = one.nodes.requirements
-                rows = self.rows_of((SelectorTerm(expressions=asked),) if asked else None)
-                found[rows] = np.maximum(found[rows], one.size_max)
-        return found
+    def _provision(self, class_name: str) -> Mask:
+        storage_class = self.snapshot.storage.classes.get(class_name)
+        if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
+            return np.zeros(len(self.snapshot), np.bool_)
+        mask = np.full(len(self.snapshot), not storage_class.topologies)
+        for term in storage_class.topologies:
+            mask |= self._in_topology(term)
+        return mask
 
     def take_steps(self) -> int:
         """Return the steps that were done, and reset the count."""
-        more, self._work = divmod(self._work, costs.REACH_WORK_PER_STEP)
-        steps, self._steps = self._steps + more, 0
+        steps, self._work = divmod(self._work, costs.REACH_WORK_PER_STEP)
         return steps
 
     def _in_topology(self, term: tuple[tuple[str, tuple[str, ...]], ...]) -> Mask:

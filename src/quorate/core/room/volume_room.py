@@ -1,27 +1,27 @@
 """The room that volumes leave while one cycle places gangs: a part of ``Room``, copied with it.
 
-In: pods that are placed. Out: slots, by attach limits, disks, claims in use, and (from
-``ClaimChoices``) volumes chosen for claims. It records what the cycle has taken since the
+In: pods that are placed. Out: slots, by attach limits, claims in use, and (from ``ClaimChoices``)
+volumes chosen for claims. It records what the cycle has taken since the
 snapshot; the cluster is not changed. Called by ``rules.volumes``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
-from quorate.core.cluster.arrays import Ints
+from quorate.core.cluster.arrays import Ints, Mask
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.cluster.snapshot import Snapshot
 from quorate.core.cluster.storage.needs import VolumeNeeds
+from quorate.core.cluster.storage.storage import Storage
 from quorate.core.cluster.storage.volume_counts import UNLIMITED, VolumeId
-from quorate.core.model import Disk
 from quorate.core.model.steps import Steps
 from quorate.core.model.storage import ClaimKey
 from quorate.core.room.claim_choices import ClaimChoices
-from quorate.core.room.moved_volumes import MovedVolumes
-from quorate.core.room.reach import Codes, Reach
+from quorate.core.room.reach import Reach
 
 _NOBODY: frozenset[int] = frozenset()
 
@@ -38,8 +38,6 @@ class VolumeRoom:
         """By driver with limits that the cycle used: int64[n], the volumes on each node."""
         self._holders: dict[VolumeId, frozenset[int]] = {}
         """By shared volume of such a driver: the rows where pods placed here use it."""
-        self._disks: dict[tuple[str, str], tuple[tuple[Disk, frozenset[int]], ...]] = {}
-        """By plugin and id: the disks that pods placed here mount, and the rows."""
         self._in_use: frozenset[ClaimKey] = frozenset()
         self.moved: MovedVolumes | None = None
         """Volumes of pods that a trial removes or adds; set on a copy only."""
@@ -50,7 +48,7 @@ class VolumeRoom:
         other._snapshot, other._storage, other.reach = self._snapshot, self._storage, self.reach
         other._choices = self._choices.copy()
         other._attached, other._holders = dict(self._attached), dict(self._holders)
-        other._disks, other._in_use = dict(self._disks), self._in_use
+        other._in_use = self._in_use
         other.moved = None
         return other
 
@@ -64,22 +62,6 @@ class VolumeRoom:
         self._choices.steps = steps
 
     # Questions of the rules
-
-    def rows_with_disks(self, disks: Collection[Disk]) -> list[int]:
-        """Return the rows where a pod has a disk that conflicts with one of these."""
-        found: set[int] = set()
-        for disk in disks:
-            for other, rows in self._storage.disks.get((disk.plugin, disk.id), {}).items():
-                if disk.conflicts(other):
-                    found.update(rows)
-        if self.moved is not None:
-            is_held = any(self.moved.has_disk(disk) for disk in disks)
-            (found.add if is_held else found.discard)(self.moved.row)
-        for disk in disks:
-            for other, placed in self._disks.get((disk.plugin, disk.id), ()):
-                if disk.conflicts(other):
-                    found |= placed
-        return sorted(found)
 
     def is_used(self, claims: Collection[ClaimKey]) -> bool:
         """Whether a pod on a node uses one of these claims."""
@@ -112,8 +94,8 @@ class VolumeRoom:
             (rows.add if self.moved.holds(volume_id) else rows.discard)(self.moved.row)
         return sorted(rows.union(self._holders.get(volume_id, _NOBODY)))
 
-    def judge_unbound(self, volume_needs: VolumeNeeds) -> Codes:
-        """Return int8[n]: whether all unbound claims of a pod can be bound on the node."""
+    def judge_unbound(self, volume_needs: VolumeNeeds) -> Mask:
+        """Return bool[n]: the nodes where some unbound claim of a pod cannot be bound."""
         return self._choices.judge(volume_needs)
 
     def new_shared(self, volume_needs: VolumeNeeds) -> dict[str, Ints]:
@@ -181,11 +163,6 @@ class VolumeRoom:
         found[rows] = self._choices.served(pod_class.volume_needs, rows, pods[rows])
         return found
 
-    def cap_by_disks(self, disks: Collection[Disk], slots: Ints) -> None:
-        """Lower ``slots`` (int64[n]) to 1 for pods whose disks a node mounts once."""
-        if any(disk.conflicts(disk) for disk in disks):
-            np.minimum(slots, 1, out=slots)
-
     def cap_by_claims(self, volume_needs: VolumeNeeds, slots: Ints) -> None:
         """Lower ``slots`` (int64[n]) to the number of pods whose claims can get volumes.
 
@@ -210,29 +187,12 @@ class VolumeRoom:
             is_let_in = (first <= 0) | (first <= left)
             more = UNLIMITED
             if each:
-                left = left - first + self._merely_attached(volume_needs, driver)
-                more = np.maximum(left // each, 0)
+                more = np.maximum((left - first) // each, 0)
             np.minimum(slots, np.where(is_let_in, 1 + more, 0), out=slots)
-
-    def _merely_attached(self, volume_needs: VolumeNeeds, driver: str) -> Ints:
-        """Return int64[n]: shared volumes attached to the node that no pod on it uses."""
-        found = np.zeros(len(self._snapshot), np.int64)
-        for volume_id in volume_needs.shared:
-            if volume_id[0] == driver:
-                found[self._rows_merely_attached(volume_id)] += 1
-        return found
-
-    def _rows_merely_attached(self, volume_id: VolumeId) -> list[int]:
-        attached = self._storage.nodes.attached_rows(volume_id)
-        return sorted(set(attached).difference(self.holders(volume_id))) if attached else []
 
     def take(self, pod_class: PodClass, rows: Ints, pods: Ints) -> None:
         """Place ``pods`` (int64[len(rows)]) more pods of the class; each row occurs once."""
         volume_needs = pod_class.volume_needs
-        for disk in pod_class.spec.disks if rows.size else ():
-            alike = self._disks.get((disk.plugin, disk.id), ())
-            placed = (disk, frozenset(rows.tolist()))
-            self._disks[disk.plugin, disk.id] = (*alike, placed)
         if volume_needs is None or volume_needs.problems:
             return
         for driver, each in volume_needs.new:
@@ -241,8 +201,7 @@ class VolumeRoom:
                 column[rows] += each * pods
         for volume_id in volume_needs.shared:
             if self.limits(volume_id[0]) is not None:
-                there = [*self.holders(volume_id), *self._rows_merely_attached(volume_id)]
-                fresh = np.setdiff1d(rows, there)
+                fresh = np.setdiff1d(rows, self.holders(volume_id))
                 self._attached[volume_id[0]] = column = self.attached(volume_id[0]).copy()
                 column[fresh] += 1
                 known = self._holders.get(volume_id, _NOBODY)
@@ -254,3 +213,48 @@ class VolumeRoom:
     def take_chosen(self, pod_class: PodClass, row: int) -> tuple[str, ...]:
         """Remove and return the volumes chosen for one pod of the class; see ``ClaimChoices``."""
         return self._choices.take_chosen(pod_class, row)
+
+
+class MovedVolumes:
+    """Changes, against the cluster, in how many pods use volumes and claims on a row."""
+
+    def __init__(self, storage: Storage, row: int) -> None:
+        self.row = row
+        self._storage = storage
+        self._ids: Counter[VolumeId] = Counter()
+        self._claims: Counter[ClaimKey] = Counter()
+
+    def shift(self, uid: str, pods: int) -> bool:
+        """Add a pod to the row (1) or remove it (-1); return whether the pod uses volumes."""
+        user = self._storage.users.get(uid)
+        if user is None:
+            return False
+        for volume_id in user.ids:
+            self._ids[volume_id] += pods
+        for key in user.volume_set.counted:
+            self._claims[key] += pods
+        return True
+
+    def is_used(self, claims: Iterable[ClaimKey]) -> bool:
+        """Whether a pod on any node uses one of the claims."""
+        used = [(key in self._storage.in_use) + self._claims[key] for key in set(claims)]
+        return sum(used) > 0
+
+    def holds(self, volume_id: VolumeId) -> bool:
+        """Whether a pod on the row uses the volume."""
+        return self._held(volume_id) + self._ids[volume_id] > 0
+
+    def change(self, driver: str, also: Mapping[VolumeId, Collection[int]]) -> int:
+        """Return the change in the number of the driver's volumes on the row; may be negative.
+
+        ``also`` has, by volume, rows where pods use it that the cluster does not count yet.
+        """
+        moved: Iterable[VolumeId] = (one for one in self._ids if one[0] == driver)
+        return sum(
+            self.holds(one) - (self._held(one) > 0)
+            for one in moved
+            if self.row not in also.get(one, ())
+        )
+
+    def _held(self, volume_id: VolumeId) -> int:
+        return self._storage.nodes.holders.get(volume_id, Counter())[self.row]

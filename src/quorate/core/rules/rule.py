@@ -34,7 +34,7 @@ class RuleKind(Enum):
     USE = auto()
     """What the pods on the node in question use of it."""
     VOLUMES = auto()
-    """Claims, volumes and disks, of all nodes."""
+    """Claims and volumes, of all nodes."""
     PODS = auto()
     """Pods on all nodes, by their labels."""
     DEVICES = auto()

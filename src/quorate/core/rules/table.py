@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from quorate.core.rules import volumes
 from quorate.core.rules.devices import dynamic_resources
 from quorate.core.rules.nodes import (
     node_affinity,
@@ -24,12 +25,6 @@ from quorate.core.rules.resources import (
     packing,
 )
 from quorate.core.rules.rule import Rule, RuleKind
-from quorate.core.rules.volumes import (
-    node_volume_limits,
-    volume_binding,
-    volume_restrictions,
-    volume_zone,
-)
 
 RULES: tuple[Rule, ...] = (
     node_unschedulable.RULE,
@@ -37,10 +32,7 @@ RULES: tuple[Rule, ...] = (
     node_affinity.RULE,
     node_ports.RULE,
     node_resources_fit.RULE,
-    volume_restrictions.RULE,
-    node_volume_limits.RULE,
-    volume_binding.RULE,
-    volume_zone.RULE,
+    *volumes.RULES,
     pod_topology_spread.RULE,
     inter_pod_affinity.RULE,
     dynamic_resources.RULE,

@@ -219,7 +219,6 @@ def _plain(pod: Pod, incident: str, words: str) -> Pod:
             requests=pod.spec.requests,
             scored=pod.spec.scored,
             host_ports=pod.spec.host_ports,
-            disks=pod.spec.disks,
         ),
         created_s=pod.created_s,
         node=pod.node,

@@ -25,12 +25,9 @@ from quorate.core.model.budgets import PodDisruptionBudget
 from quorate.core.model.changes import AnyObject
 from quorate.core.model.storage import (
     Claim,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from quorate.dialects.base import Malformed, Resource
 from quorate.dialects.common.fields import UNREADABLE, FieldError, resources
@@ -198,17 +195,6 @@ LOOKUPS: tuple[Lookup, ...] = (
     ),
     Lookup(_storage("storageclasses", "StorageClass"), StorageClass, storage.decode_storage_class),
     Lookup(_storage("csinodes", "CSINode"), CSINode, storage.decode_csi_node),
-    Lookup(_storage("csidrivers", "CSIDriver"), CSIDriver, storage.decode_csi_driver),
-    Lookup(
-        _storage("csistoragecapacities", "CSIStorageCapacity"),
-        CSIStorageCapacity,
-        storage.decode_storage_capacity,
-    ),
-    Lookup(
-        _storage("volumeattachments", "VolumeAttachment"),
-        VolumeAttachment,
-        storage.decode_attachment,
-    ),
     Lookup(_devices("deviceclasses", "DeviceClass"), DeviceClass, decode_class, optional=True),
     Lookup(_devices("resourceslices", "ResourceSlice"), ResourceSlice, decode_slice, optional=True),
     Lookup(_devices("resourceclaims", "ResourceClaim"), ResourceClaim, decode_claim, optional=True),

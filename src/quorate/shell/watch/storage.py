@@ -6,8 +6,7 @@ An object of which a field cannot be used is left out, rather than used wrongly:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -15,15 +14,11 @@ from msgspec import Struct, field
 from quorate.core.model import LabelSelector, Requirement, SelectorTerm
 from quorate.core.model.quantity import QuantityError, parse_quantity
 from quorate.core.model.storage import (
-    MIGRATED_DRIVERS,
     Claim,
     ClaimRef,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from quorate.dialects.base import Malformed
 from quorate.dialects.common.fields import UNREADABLE
@@ -34,7 +29,6 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
-_ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 Quantity = str | int | float
 T = TypeVar("T", bound=Struct)
 
@@ -87,11 +81,6 @@ class _VolumeSpec(Struct, gc=False, rename="camel"):
     claim_ref: _WireRef | None = None
     node_affinity: _Affinity | None = None
     csi: _Csi | None = None
-    gce_persistent_disk: dict[str, Any] | None = None
-    aws_elastic_block_store: dict[str, Any] | None = None
-    azure_disk: dict[str, Any] | None = None
-    cinder: dict[str, Any] | None = None
-    portworx_volume: dict[str, Any] | None = None
 
 
 class _WireVolume(Struct, gc=False):
@@ -134,45 +123,10 @@ class _WireCSINode(Struct, gc=False):
     spec: _CSINodeSpec = field(default_factory=_CSINodeSpec)
 
 
-class _DriverSpec(Struct, gc=False, rename="camel"):
-    storage_capacity: bool | None = None
-
-
-class _WireDriver(Struct, gc=False):
-    metadata: NamedMetadata
-    spec: _DriverSpec = field(default_factory=_DriverSpec)
-
-
-class _WireCapacity(Struct, gc=False, rename="camel"):
-    metadata: NamedMetadata
-    storage_class_name: str = ""
-    capacity: Quantity | None = None
-    maximum_volume_size: Quantity | None = None
-    node_topology: PodSelector | None = None
-
-
-class _Source(Struct, gc=False, rename="camel"):
-    persistent_volume_name: str | None = None
-
-
-class _AttachmentSpec(Struct, gc=False, rename="camel"):
-    attacher: str = ""
-    node_name: str = ""
-    source: _Source = field(default_factory=_Source)
-
-
-class _WireAttachment(Struct, gc=False):
-    metadata: NamedMetadata
-    spec: _AttachmentSpec = field(default_factory=_AttachmentSpec)
-
-
 _CLAIM = msgspec.json.Decoder(_WireClaim)
 _VOLUME = msgspec.json.Decoder(_WireVolume)
 _CLASS = msgspec.json.Decoder(_WireClass)
 _CSI_NODE = msgspec.json.Decoder(_WireCSINode)
-_DRIVER = msgspec.json.Decoder(_WireDriver)
-_CAPACITY = msgspec.json.Decoder(_WireCapacity)
-_ATTACHMENT = msgspec.json.Decoder(_WireAttachment)
 _NAMED = msgspec.json.Decoder(NamedObject)
 
 
@@ -206,7 +160,6 @@ def decode_volume(raw: bytes) -> Volume:
     wire = _decoded(_VOLUME, raw, "the volume")
     meta, spec = wire.metadata, wire.spec
     ref, affinity = spec.claim_ref, spec.node_affinity
-    driver, handle, in_tree = _csi_of(spec, meta)
     notes = meta.annotations or {}
     return Volume(
         name=meta.name,
@@ -220,9 +173,8 @@ def decode_volume(raw: bytes) -> Volume:
         claim=ClaimRef(ref.namespace, ref.name, ref.uid) if ref else None,
         affinity=_terms(affinity.required) if affinity and affinity.required else None,
         labels=tuple(sorted((meta.labels or {}).items())),
-        driver=driver,
-        handle=handle,
-        in_tree=in_tree,
+        driver=spec.csi.driver if spec.csi else "",
+        handle=spec.csi.volume_handle if spec.csi else "",
         terminating=meta.deletion_timestamp is not None,
     )
 
@@ -250,35 +202,6 @@ def decode_csi_node(raw: bytes) -> CSINode:
         if one.allocatable is not None and one.allocatable.count is not None
     }
     return CSINode(wire.metadata.name, tuple(sorted(limits.items())))
-
-
-def decode_csi_driver(raw: bytes) -> CSIDriver:
-    """Return a CSIDriver. Raises ``Malformed``."""
-    wire = _decoded(_DRIVER, raw, "the CSIDriver")
-    return CSIDriver(wire.metadata.name, bool(wire.spec.storage_capacity))
-
-
-def decode_storage_capacity(raw: bytes) -> CSIStorageCapacity:
-    """Return a CSIStorageCapacity. Raises ``Malformed``."""
-    wire = _decoded(_CAPACITY, raw, "the capacity")
-    meta = wire.metadata
-    largest = _size(wire.maximum_volume_size, "maximumVolumeSize", meta)
-    return CSIStorageCapacity(
-        namespace=meta.namespace,
-        name=meta.name,
-        storage_class=wire.storage_class_name,
-        size_max=largest if largest is not None else _size(wire.capacity, "capacity", meta),
-        nodes=_selector(wire.node_topology, "nodeTopology", meta),
-    )
-
-
-def decode_attachment(raw: bytes) -> VolumeAttachment:
-    """Return a VolumeAttachment. Raises ``Malformed``."""
-    wire = _decoded(_ATTACHMENT, raw, "the attachment")
-    spec = wire.spec
-    return VolumeAttachment(
-        wire.metadata.name, spec.attacher, spec.node_name, spec.source.persistent_volume_name or ""
-    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], raw: bytes, what: str) -> T:
@@ -331,48 +254,3 @@ def _terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
         for term in selector.node_selector_terms or ()
         if not term.match_fields
     )
-
-
-def _csi_of(spec: _VolumeSpec, meta: NamedMetadata) -> tuple[str, str, bool]:
-    """Return driver, handle and whether they were translated, as csi-translation-lib does."""
-    if spec.csi is not None:
-        return spec.csi.driver, spec.csi.volume_handle, False
-    labels = meta.labels or {}
-    if spec.gce_persistent_disk is not None:
-        zone = next((labels[key] for key in _ZONE_LABELS if labels.get(key)), "")
-        handle = gce_handle(str(spec.gce_persistent_disk.get("pdName", "")), zone)
-        return MIGRATED_DRIVERS["kubernetes.io/gce-pd"], handle, True
-    sources: tuple[tuple[str, Mapping[str, Any] | None, str], ...] = (
-        ("kubernetes.io/aws-ebs", spec.aws_elastic_block_store, "volumeID"),
-        ("kubernetes.io/azure-disk", spec.azure_disk, "diskURI"),
-        ("kubernetes.io/cinder", spec.cinder, "volumeID"),
-        ("kubernetes.io/portworx-volume", spec.portworx_volume, "volumeID"),
-    )
-    for plugin, source, key in sources:
-        if source is not None:
-            handle = str(source.get(key, ""))
-            return MIGRATED_DRIVERS[plugin], in_tree_handle(plugin, handle), True
-    return "", "", False
-
-
-def gce_handle(disk: str, zone: str = "") -> str:
-    """Return the handle that a GCE disk has when its plugin is migrated to CSI.
-
-    ``zone`` is its zone label; ``__`` joins the zones of a regional disk, which must be of one
-    region: else it has no handle, "".
-    """
-    zones = zone.split("__") if zone else ["UNSPECIFIED"]
-    if len(zones) == 1:
-        return f"projects/UNSPECIFIED/zones/{zones[0]}/disks/{disk}"
-    regions = {one.rpartition("-")[0] if one.count("-") == 2 else "" for one in zones}
-    region = regions.pop()
-    if regions or not region:
-        return ""
-    return f"projects/UNSPECIFIED/regions/{region}/disks/{disk}"
-
-
-def in_tree_handle(plugin: str, volume_id: str) -> str:
-    """Return the handle of another in-tree volume: EBS's may be a URL that ends in the id."""
-    if plugin == "kubernetes.io/aws-ebs" and volume_id.startswith("aws://"):
-        return volume_id.removeprefix("aws://").partition("/")[2].strip("/")
-    return volume_id

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from quorate.core.model import ClaimUse, LabelSelector, Requirement, SelectorTerm
+from quorate.core.model import ClaimUse, Requirement, SelectorTerm
 from quorate.core.model.storage import (
     NO_PROVISIONER,
     WAIT_FOR_FIRST_CONSUMER,
     Claim,
     ClaimRef,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from tests.property.worlds.behind import preparing
-from tests.unit.core.world import TEAM
 
 replace = msgspec.structs.replace
 DRIVER = "csi.example"
@@ -145,31 +141,6 @@ def storage_class(world, chance):
         world.server.put(StorageClass(found.name, found.provisioner, mode, found.topologies))
 
 
-def capacity(world, chance):
-    """A driver publishes where it has space, or stops to do so."""
-    server = world.server
-    if chance.random() < 0.3:
-        server.put(CSIDriver(DRIVER, storage_capacity=chance.random() < 0.7))
-    elif chance.random() < 0.3:
-        server.remove("CSIStorageCapacity", f"space{chance.randrange(2)}", TEAM)
-    else:
-        zone = LabelSelector((Requirement("zone", "In", (chance.choice("ab"),)),))
-        name = f"space{chance.randrange(2)}"
-        size = chance.choice([None, 1, 9])
-        server.put(CSIStorageCapacity(TEAM, name, chance.choice(["fast", "zonal"]), size, zone))
-
-
-def attachment(world, chance):
-    server = world.server
-    there = server.of_kind("VolumeAttachment")
-    volumes = server.of_kind("Volume")
-    if there and chance.random() < 0.5:
-        server.remove("VolumeAttachment", chance.choice(there).name)
-    elif volumes and server.nodes:
-        node, which = chance.choice(sorted(server.nodes)), chance.choice(volumes)
-        server.put(VolumeAttachment(f"va{server.number()}", DRIVER, node, which.name))
-
-
 def bind_claims(world, chance):
     """A controller binds one of the claims that it can bind, or gives it up."""
     ready = preparing.work_of_controllers(world.server)
@@ -185,8 +156,6 @@ MOVES = {
         claim,
         limit,
         storage_class,
-        capacity,
-        attachment,
         bind_claims,
     )
 }

@@ -5,13 +5,12 @@ import pytest
 from quorate.core.check.verify import verify_gang
 from quorate.core.model import ClaimUse
 from quorate.core.model.profile import KUBE_SCHEDULER
-from quorate.core.model.storage import ClaimRef, Disk
+from quorate.core.model.storage import ClaimRef
 from quorate.core.rules.table import FILTERS
 from tests.unit.core.check.refusals import REFUSALS
 from tests.unit.core.storage_world import ZONE, StorageWorld
 from tests.unit.core.world import TEAM
 
-DISK = Disk("kubernetes.io/aws-ebs", "vol-1")
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 NAMES = [rule.name for rule in FILTERS]
@@ -54,16 +53,6 @@ def test_volumes_that_a_gang_brings_are_counted_together_and_each_once(room, sai
     w.limit("n0", room)
     found = verify_gang(gang, w.cluster)
     assert [one[: len(begin)] for one, begin in zip(found, said, strict=True)] == said
-
-
-def test_two_pods_with_one_disk_are_not_bound_to_one_node():
-    w = StorageWorld()
-    w.node("n0")
-    w.pod("p", spec={"disks": (DISK,)})
-    [gang] = w.decide().gangs
-    assert verify_gang(gang, w.cluster) == []
-    w.running("other", "n0", spec={"disks": (DISK,)})
-    assert verify_gang(gang, w.cluster) == ["disk vol-1 is mounted on node n0 already"]
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,7 @@ from tests.unit.core.terms import apart, labels, pods
 from tests.unit.core.world import SIGS, World
 
 PROBLEM, REMEDY = "quorate may not list them", "grant the right"
-VOLUMES = (
-    "Claim",
-    "Volume",
-    "StorageClass",
-    "CSINode",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "VolumeAttachment",
-)
+VOLUMES = ("Claim", "Volume", "StorageClass", "CSINode")
 DEVICES = ("ResourceClaim", "ResourceSlice", "DeviceClass")
 BY_LABELS = pods(namespaces=(), of=labels(tier="gold"), app="web")
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from quorate.core.model import Requirement, SelectorTerm, policy
+from quorate.core.model import Requirement, SelectorTerm
 from quorate.core.model.steps import Steps
 from quorate.core.room.reach import Reach
 from quorate.core.room.volume_candidates import VolumeCandidates
@@ -29,56 +29,19 @@ def some_groups(chance):
     return groups, order
 
 
-def plain_pick(groups, order, row, taken, before):
-    """Return the smallest volume that reaches the row and is free, of all that there are."""
-    free = [
-        number
-        for numbers, rows in groups
-        for number in numbers
-        if row in rows.tolist() and number not in taken and number not in before
-    ]
-    return min(free, key=order.get, default=-1)
-
-
 @pytest.mark.parametrize("world", range(60))
-def test_each_node_gets_the_smallest_free_volume_that_reaches_it(world, monkeypatch):
+def test_each_node_gets_the_smallest_free_volume_that_reaches_it(world):
     chance = random.Random(f"{SEED} {world}")
-    if chance.random() < 0.5:
-        monkeypatch.setattr(policy, "VOLUME_PAIRS_FLAT_MAX", chance.choice([0, 5, 20]))
     groups, order = some_groups(chance)
     candidates, starts, taken = VolumeCandidates(groups, order), {}, set()
     for _ in range(4):
-        before = np.full(N, -1)
+        counts = candidates.free_at(N, frozenset(taken))
         for row in range(N):
-            before[row] = chance.choice([-1, -1, *order])
-        picked = candidates.pick(N, frozenset(taken), [before])
-        for row in range(N):
-            mine = {int(before[row])}
-            expected = plain_pick(groups, order, row, taken, mine)
-            assert picked[row] == expected
-            assert candidates.pick_at(row, taken, mine, starts) == expected
+            reaching = (numbers for numbers, rows in groups if row in rows.tolist())
+            free = [one for numbers in reaching for one in numbers if one not in taken]
+            assert counts[row] == len(free)
+            assert candidates.pick_at(row, taken, starts) == min(free, key=order.get, default=-1)
         taken.update(chance.sample(sorted(order), min(len(order), 2)))
-
-
-@pytest.mark.parametrize(("bound", "is_flat"), [(5, False), (6, True), (7, True)])
-def test_so_many_pairs_of_volume_and_node_are_looked_at_at_once(bound, is_flat, monkeypatch):
-    monkeypatch.setattr(policy, "VOLUME_PAIRS_FLAT_MAX", bound)
-    groups = [([number], np.array([number, number + 1])) for number in range(3)]
-    candidates = VolumeCandidates(groups, {0: 0, 1: 1, 2: 2})
-    assert (candidates._flat is not None) == is_flat
-    assert candidates.pick(4, (), []).tolist() == [0, 0, 1, 2]
-    assert candidates.pick(4, {0}, []).tolist() == [-1, 1, 1, 2]
-    assert candidates.free_at(4, {0}).tolist() == [0, 1, 2, 1]
-
-
-@pytest.mark.parametrize(("bound", "is_flat"), [(2, False), (3, True), (4, True)])
-def test_groups_with_many_volumes_are_not_looked_at_at_once(bound, is_flat, monkeypatch):
-    monkeypatch.setattr(policy, "VOLUMES_PER_NODE_FLAT_MAX", bound)
-    candidates = VolumeCandidates([([2, 0, 1], np.array([0, 1]))], {2: 0, 0: 1, 1: 2})
-    assert (candidates._flat is not None) == is_flat
-    assert candidates.pick(3, (), []).tolist() == [2, 2, -1]
-    assert candidates.pick(3, {2}, [np.array([0, -1, -1])]).tolist() == [1, 0, -1]
-    assert candidates.free_at(3, {2}).tolist() == [2, 2, 0]
 
 
 def test_a_node_costs_what_reaches_it_not_what_there_is():
@@ -86,9 +49,9 @@ def test_a_node_costs_what_reaches_it_not_what_there_is():
     for volumes in (10, 4000):
         groups = [([number], np.array([number, number + 1])) for number in range(volumes)]
         candidates = VolumeCandidates(groups, {number: number for number in range(volumes)})
-        candidates.pick_at(0, set(), (), {})
+        candidates.pick_at(0, set(), {})
         candidates.take_steps()
-        assert [candidates.pick_at(row % 10, set(), (), {}) for row in range(400)]
+        assert [candidates.pick_at(row % 10, set(), {}) for row in range(400)]
         taken[volumes] = candidates.take_steps()
     assert 20 <= taken[10] == taken[4000] <= 40
 

@@ -4,10 +4,10 @@ import pytest
 
 from quorate.core.model import ClaimUse, Membership
 from quorate.core.model.reasons import Reason
-from quorate.core.model.storage import CSIDriver
+from quorate.core.model.storage import ClaimRef
 from quorate.core.turn.cycle import members_of
 from tests.invariants import check_all
-from tests.unit.core.storage_world import DRIVER, StorageWorld, nodes_of, on, planned, prepared
+from tests.unit.core.storage_world import StorageWorld, nodes_of, on, planned, prepared
 from tests.unit.core.world import binds_of, key
 
 
@@ -387,9 +387,35 @@ def test_a_shared_volume_that_turns_out_to_be_out_of_reach_starts_nobody(world):
     world.settle(second)
 
 
-def test_space_that_a_driver_publishes_is_heard(world):
+def with_two_claims(world, storage_class):
+    which = world.object("db", 1)
+    for name in ("data", "log"):
+        world.claim(name, storage_class=storage_class)
+    world.pod("db-0", which, claims=(ClaimUse("log"), ClaimUse("data")))
+    return which
+
+
+def test_a_pod_with_two_claims_that_only_static_volumes_meet_waits_and_both_are_named(world):
     world.labelled_node("n1")
-    world.put(CSIDriver(DRIVER, storage_capacity=True))
-    which = world.claiming("db", 1)
+    for name in ("pv-1", "pv-2"):
+        world.volume(name)
+    which = with_two_claims(world, "local")
     assert world.decide().preparing == ()
-    assert "1 node(s) did not have enough free storage" in world.why(which).message
+    why = world.why(which)
+    assert why.reason is Reason.CLAIM_NOT_USABLE
+    assert "pod db-0 names the claims team/data and team/log, none of them bound" in why.message
+    assert "class local has no provisioner: a pod may have one such claim" in why.message
+    world.volume("pv-1", claim=ClaimRef("team", "log"))  # one of them is decided now
+    assert {one.claim: one.volume for one in prepared(world.decide(1))} == {
+        "data": "pv-2",
+        "log": "pv-1",
+    }
+
+
+def test_two_claims_of_a_class_with_a_provisioner_are_provisioned_also_beside_a_static_volume(
+    world,
+):
+    world.labelled_node("n1")
+    world.volume("pv-1", storage_class="fast")
+    with_two_claims(world, "fast")
+    assert {one.claim: one.volume for one in prepared(world.decide())} == {"data": "", "log": ""}

@@ -6,13 +6,12 @@ Nothing here is assumed in the cluster: what was taken is in the room alone.
 import numpy as np
 import pytest
 
-from quorate.core.model import ClaimUse, Disk, policy
+from quorate.core.model import ClaimUse, policy
 from quorate.core.model.steps import OutOfStepsError, Steps
-from quorate.core.model.storage import VolumeAttachment
 from quorate.core.place.packing import pack as pack_module
 from quorate.core.place.packing.pack import is_exact, pack
-from quorate.core.room.moved_volumes import MovedVolumes
-from quorate.core.rules.filtering import pod_slots, verdicts
+from quorate.core.room.volume_room import MovedVolumes
+from quorate.core.rules.filtering import pod_slots
 from tests.unit.core.storage_world import DRIVER, HOSTNAME, ZONE, on
 from tests.unit.core.volume_world import (
     MANY,
@@ -77,17 +76,6 @@ def test_where_a_pod_has_the_volume_any_number_follows_at_the_limit():
     assert by_node(w, pod_slots(class_of(w, which), room_of(w))) == {"n0": 7, "n1": 0}
 
 
-def test_a_volume_that_is_merely_attached_is_not_counted_twice_by_what_is_taken():
-    w = world("n0")
-    w.limit("n0", 2)
-    bound(w, "data")
-    w.put(VolumeAttachment("a", DRIVER, "n0", "pv-data"))
-    room, which = room_of(w), gang(w, "g", 2, "data")
-    gang(w, "h", 1, "data")
-    room.take(class_of(w, which), on_rows(w, room, n0=2))
-    assert by_node(w, room.volumes.attached(DRIVER)) == {"n0": 1}
-
-
 # Claims of one pod at a time
 
 
@@ -144,15 +132,6 @@ def test_a_copy_keeps_its_taking_to_itself():
     room = room_of(w)
     room.copy().take(class_of(w, which), on_rows(w, room, n0=1))
     assert by_node(w, pod_slots(class_of(w, other), room)) == {"n0": 1}
-
-
-def test_disks_that_exclude_one_another_do_so_in_one_cycle():
-    w = world("n0", "n1")
-    disk = {"spec": {"disks": (Disk("kubernetes.io/gce-pd", "d"),)}}
-    first, second = gang(w, "a", 1, **disk), gang(w, "b", 1, **disk)
-    room, later = room_of(w), class_of(w, second)
-    room.take(class_of(w, first), on_rows(w, room, n0=1))
-    assert by_node(w, pod_slots(later, room)) == {"n0": 0, "n1": 1}
 
 
 def test_a_volume_chosen_for_one_gang_is_not_free_for_the_next():
@@ -239,22 +218,6 @@ def test_local_volumes_are_slots_and_no_pod_is_in_anothers_way():
     assert len(chosen) == 5
 
 
-def test_claims_of_two_sizes_in_one_class_get_local_volumes_as_far_as_they_go():
-    w = world()
-    local_volumes(w, n0=[1, 1, 9, 9], n1=[1, 9, 9], n2=[9, 9])
-    which = w.object("db", 4)
-    for index in range(4):
-        w.claim(f"log-{index}", storage_class="local", size=2**30)
-        w.claim(f"data-{index}", storage_class="local", size=5 * 2**30)
-        uses = (ClaimUse(f"data-{index}"), ClaimUse(f"log-{index}"))
-        w.pod(f"db-{index}", which, claims=uses)
-    room, pod_class = room_of(w), class_of(w, which)
-    assert room.volumes.constrains(pod_class)
-    placed = pack(pod_class, 9, room, "most-allocated")
-    assert by_node(w, placed) == {"n0": 2, "n1": 1, "n2": 1}
-    assert pack(pod_class, 1, room, "most-allocated").sum() == 0
-
-
 def test_volumes_of_zones_are_given_out_until_each_zone_is_used_up():
     w = world(cpu=4)
     for index in range(12):
@@ -302,10 +265,8 @@ def test_what_was_placed_in_this_cycle_stays_when_others_are_thought_away():
     w = world("n0")
     w.limit("n0", 2)
     bound(w, "data")
-    disk = Disk("kubernetes.io/gce-pd", "d")
-    w.running("old", "n0", claims=(ClaimUse("data"),), spec={"disks": (disk,)})
-    more = {"spec": {"disks": (disk,)}}
-    which, asks = gang(w, "a", 1, "data", **more), gang(w, "b", 1, "data", **more)
+    w.running("old", "n0", claims=(ClaimUse("data"),))
+    which = gang(w, "a", 1, "data")
     room = room_of(w)
     room.take(class_of(w, which), on_rows(w, room, n0=1))
     moved = MovedVolumes(w.cluster.storage, 0)
@@ -314,9 +275,6 @@ def test_what_was_placed_in_this_cycle_stays_when_others_are_thought_away():
     moved.shift("uid-old", -1)
     assert tried.volumes.holders((DRIVER, "pv-data")) == [0]
     assert by_node(w, tried.volumes.attached(DRIVER)) == {"n0": 1}
-    assert tried.volumes.rows_with_disks([disk]) == [0]
-    refused = [name for name, one in verdicts(class_of(w, asks), tried) if one.codes[0]]
-    assert refused == ["VolumeRestrictions"]
 
 
 # The budget

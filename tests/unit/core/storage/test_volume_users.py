@@ -1,57 +1,17 @@
-"""Pods that use volumes: how many each may have, who is woken by what, and what is given back."""
+"""Pods that use volumes: who is woken by what, and what is given back."""
 
 import pytest
 
-from quorate.core.model import ClaimUse, LabelSelector, Owner, policy
-from quorate.core.model.reasons import Reason
-from quorate.core.model.storage import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
+from quorate.core.model import ClaimUse, Owner
+from quorate.core.model.storage import CSINode, Volume
 from tests.unit.core.storage_world import DRIVER, nodes_of, planned, prepared
 from tests.unit.core.volume_world import (
     MANY,
     bound,
-    by_node,
     classes_of,
     gang,
     world,
 )
-from tests.unit.core.world import TEAM
-
-# Bounds
-
-
-@pytest.mark.parametrize(
-    ("claims", "disks", "is_placed"), [(2, 0, True), (3, 0, True), (4, 0, False)]
-)
-def test_a_pod_with_too_many_volumes_is_not_placed_and_says_so(
-    claims, disks, is_placed, monkeypatch
-):
-    monkeypatch.setattr(policy, "VOLUMES_PER_POD_MAX", 3)
-    w = world()
-    for index in range(claims):
-        bound(w, f"c{index}")
-    which = gang(w, "g", 1, *(f"c{index}" for index in range(claims)))
-    plan = w.decide()
-    assert (nodes_of(plan) != {}) == is_placed
-    if not is_placed:
-        why = w.why(which)
-        assert why.reason is Reason.CLAIM_NOT_USABLE
-        text = f"spec.volumes of pod g-0 has {claims} claims and disks, and may have 3"
-        assert text in why.message
-        assert len(w.cluster.storage.users_of) == 3
-    w.settle(plan)
-
-
-def test_of_a_running_pod_with_too_many_volumes_so_many_are_counted(monkeypatch):
-    monkeypatch.setattr(policy, "VOLUMES_PER_POD_MAX", 3)
-    w = world("n0")
-    for index in range(9):
-        bound(w, f"c{index}")
-    w.running("r", "n0", claims=tuple(ClaimUse(f"c{index}") for index in range(9)))
-    assert by_node(w, w.cluster.storage.nodes.column(DRIVER)) == {"n0": 3}
-    w.delete("r")
-    assert w.cluster.storage.nodes.counts == {}
-    assert not w.cluster.storage.users_of
-
 
 # Who is woken
 
@@ -80,21 +40,6 @@ def test_other_limits_wake_the_pods_of_that_driver_alone_and_only_when_they_grow
     assert not w.tries(w.decide(1), which)
 
 
-def test_a_detached_volume_wakes_the_pods_of_its_driver_alone():
-    w = world("n0")
-    w.limit("n0", 1)
-    bound(w, "data")
-    w.volume("pv-old", phase="Bound")
-    w.put(VolumeAttachment("a", DRIVER, "n0", "pv-old"))
-    w.put(VolumeAttachment("b", "other.csi", "n0", "pv-old"))
-    which = gang(w, "g", 1, "data")
-    assert not nodes_of(w.decide())
-    w.gone("VolumeAttachment", "b")
-    assert not w.tries(w.decide(1), which)
-    w.gone("VolumeAttachment", "a")
-    assert nodes_of(w.decide(1)) == {"g-0": "n0"}
-
-
 def test_a_volume_that_comes_to_a_full_node_wakes_those_who_share_it():
     w = world("n0")
     w.limit("n0", 0)
@@ -115,20 +60,6 @@ def test_one_more_pod_that_shares_a_claim_wakes_the_others_only_at_first():
     assert not w.tries(w.decide(1), which)
     w.delete("x")
     assert not w.tries(w.decide(1), which)
-
-
-def test_space_wakes_the_claims_of_its_class_alone_and_only_when_there_is_more():
-    w = world("n0")
-    w.put(CSIDriver(DRIVER, storage_capacity=True))
-    which = w.claiming("db", 1)
-    w.decide()
-    for name, size, is_woken in (("slow", 9, False), ("fast", 1, True), ("fast", 1, False)):
-        w.put(CSIStorageCapacity(TEAM, "s", name, size, LabelSelector()))
-        assert w.tries(w.decide(1), which) == is_woken
-    w.put(CSIDriver(DRIVER, storage_capacity=True))
-    assert not w.tries(w.decide(1), which)
-    w.put(CSIDriver(DRIVER))
-    assert w.tries(w.decide(1), which)
 
 
 def test_a_volume_that_a_failed_plan_gives_back_wakes_those_who_lack_one():
@@ -176,9 +107,11 @@ def test_columns_of_drivers_go_with_their_last_volume_and_their_last_limit():
         w.put(CSINode("n0", ((f"d{index}.csi", 3),)))
     counts = w.cluster.storage.nodes
     assert list(counts.limits) == ["d49.csi"]
+    w.volume("pv", phase="Bound")
+    w.claim("c", volume="pv", bound=True)
+    w.running("r", "n0", claims=(ClaimUse("c"),))
     for index in range(50):
-        w.put(VolumeAttachment("a", f"d{index}.csi", "n0", "pv"))
-        w.volume("pv", phase="Bound")
+        w.put(Volume("pv", phase="Bound", driver=f"d{index}.csi", handle="pv"))
     assert list(counts.counts) == ["d49.csi"]
     w.lose_node("n0")
     assert not counts.limits
@@ -186,7 +119,7 @@ def test_columns_of_drivers_go_with_their_last_volume_and_their_last_limit():
     w.labelled_node("n0")
     assert list(counts.limits) == list(counts.counts) == ["d49.csi"]
     w.gone("CSINode", "n0")
-    w.gone("VolumeAttachment", "a")
+    w.delete("r")
     assert not counts.limits
     assert not counts.counts
 

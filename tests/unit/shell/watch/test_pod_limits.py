@@ -40,19 +40,6 @@ def tolerations(count):
     return {"tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(count)]}
 
 
-def disks(count):
-    return {
-        "volumes": [
-            {"name": f"v{i}", "gcePersistentDisk": {"pdName": f"d{i}"}} for i in range(count)
-        ]
-    }
-
-
-def monitors(count):
-    rbd = {"monitors": [f"m{i}" for i in range(count)], "image": "i"}
-    return {"volumes": [{"name": "v", "rbd": rbd}]}
-
-
 def claims(count):
     return {
         "volumes": [
@@ -125,8 +112,6 @@ CASES = {
     "init containers": ("CONTAINERS_PER_POD_MAX", init_containers, "spec.containers"),
     "host ports": ("PORTS_PER_POD_MAX", ports, "spec.containers.ports"),
     "tolerations": ("TOLERATIONS_PER_POD_MAX", tolerations, "spec.tolerations"),
-    "disks": ("VOLUMES_PER_POD_MAX", disks, "spec.volumes"),
-    "monitors of a disk": ("VALUES_PER_POD_MAX", monitors, "spec.volumes"),
     "claims": ("VOLUMES_PER_POD_MAX", claims, "spec.volumes"),
     "ephemeral claims": ("VOLUMES_PER_POD_MAX", ephemeral, "spec.volumes"),
     "claims of devices": ("DEVICE_CLAIMS_PER_POD_MAX", device_claims, "spec.resourceClaims"),
@@ -199,7 +184,7 @@ def test_a_pod_that_has_a_node_counts_within_the_bound_and_takes_what_it_takes(c
     assert {"cpu": 2000, "memory": 2**30}.items() <= dict(pod.spec.requests).items()
     sizes = (pod.spec.host_ports, pod.spec.tolerations, pod.claims, pod.device_claims)
     terms = (*pod.spec.anti_affinity, *pod.spec.affinity, *pod.spec.preferred_affinity)
-    assert max(map(len, (*sizes, terms, pod.spec.disks, pod.spec.spread))) <= MOST
+    assert max(map(len, (*sizes, terms, pod.spec.spread))) <= MOST
 
 
 def test_resources_of_a_pod_that_has_a_node_are_all_counted(monkeypatch):

@@ -4,16 +4,14 @@ import json
 
 import pytest
 
-from quorate.core.model import ClaimUse, Disk, LabelSelector, Requirement, SelectorTerm
+from quorate.core.model import ClaimUse, LabelSelector, Requirement, SelectorTerm
+from quorate.core.model.reasons import Reason
 from quorate.core.model.storage import (
     Claim,
     ClaimRef,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
 from quorate.dialects.base import Malformed
 from quorate.shell.watch import storage
@@ -84,36 +82,6 @@ def test_a_volume():
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "labels", "driver", "handle"),
-    [
-        (
-            {"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-1"}},
-            {},
-            "ebs.csi.aws.com",
-            "vol-1",
-        ),
-        (
-            {"gcePersistentDisk": {"pdName": "d"}},
-            {"topology.kubernetes.io/zone": "us-central1-a__us-central1-b"},
-            "pd.csi.storage.gke.io",
-            "projects/UNSPECIFIED/regions/us-central1/disks/d",
-        ),
-        (
-            {"gcePersistentDisk": {"pdName": "d"}},
-            {"topology.kubernetes.io/zone": "a__b"},
-            "pd.csi.storage.gke.io",
-            "",
-        ),
-        ({"azureDisk": {"diskURI": "/x"}}, {}, "disk.csi.azure.com", "/x"),
-        ({"hostPath": {"path": "/x"}}, {}, "", ""),
-    ],
-)
-def test_in_tree_volumes_count_as_the_driver_that_serves_them(source, labels, driver, handle):
-    volume = storage.decode_volume(raw(source, meta={"labels": labels}))
-    assert (volume.driver, volume.handle) == (driver, handle)
-
-
 def test_the_smaller_objects():
     zones = {"key": "zone", "values": ["a", "b"]}
     assert storage.decode_storage_class(
@@ -125,14 +93,6 @@ def test_the_smaller_objects():
     ) == StorageClass("x", "p", "WaitForFirstConsumer", ((("zone", ("a", "b")),), ()))
     drivers = [{"name": "b", "allocatable": {"count": 3}}, {"name": "a", "allocatable": {}}]
     assert storage.decode_csi_node(raw({"drivers": drivers})) == CSINode("x", (("b", 3),))
-    assert storage.decode_csi_driver(raw({"storageCapacity": True})) == CSIDriver("x", True)
-    source = {"persistentVolumeName": "pv"}
-    spec = {"attacher": "d", "nodeName": "n", "source": source}
-    assert storage.decode_attachment(raw(spec)) == VolumeAttachment("x", "d", "n", "pv")
-    capacity = storage.decode_storage_capacity(
-        raw(storageClassName="c", capacity="5Gi", maximumVolumeSize="1Gi", nodeTopology={})
-    )
-    assert capacity == CSIStorageCapacity("team", "x", "c", GI, LabelSelector())
 
 
 @pytest.mark.parametrize(
@@ -150,7 +110,11 @@ def test_the_smaller_objects():
         ),
         (storage.decode_claim, {"spec": {"volumeName": 7}}, "spec.volumeName: Expected str"),
         (storage.decode_volume, {"spec": {"capacity": 7}}, "spec.capacity: Expected object"),
-        (storage.decode_storage_capacity, {"capacity": "-1"}, "capacity: '-1' is negative"),
+        (
+            storage.decode_volume,
+            {"spec": {"capacity": {"storage": "-1"}}},
+            "spec.capacity.storage: '-1' is negative",
+        ),
     ],
 )
 def test_a_bad_field_is_named_with_its_object(decode, body, words):
@@ -174,21 +138,27 @@ def test_claims_are_in_the_pods_own_order_and_ephemeral_ones_have_its_name():
         {"name": "a", "ephemeral": {"volumeClaimTemplate": {}}},
     )
     assert found.claims == (ClaimUse("z"), ClaimUse("p-a", ephemeral=True))
-    assert found.spec.disks == ()
 
 
-@pytest.mark.parametrize("node", ["", "n1"])
-def test_disks_are_known_of_waiting_pods_and_of_those_on_nodes(node):
-    rbd = {"monitors": ["b", "a"], "pool": "q", "image": "i", "readOnly": True}
-    found = pod(
-        {"name": "r", "rbd": rbd},
-        {"name": "i", "iscsi": {"iqn": "x"}},
-        **({"nodeName": node} if node else {}),
-    )
-    assert found.spec.disks == (
-        Disk("kubernetes.io/iscsi", "x"),
-        Disk("kubernetes.io/rbd", "q/i", True, ("a", "b")),
-    )
+@pytest.mark.parametrize(
+    "disk",
+    [
+        "awsElasticBlockStore",
+        "azureDisk",
+        "cinder",
+        "gcePersistentDisk",
+        "iscsi",
+        "portworxVolume",
+        "rbd",
+    ],
+)
+def test_a_pod_that_names_a_disk_itself_is_held_and_told_the_field_until_it_has_a_node(disk):
+    volumes = ({"name": "t", "emptyDir": {}}, {"name": "d", disk: {"readOnly": True}})
+    found = pod(*volumes)
+    text = f"spec.volumes[1].{disk}: is not supported, use a persistentVolumeClaim"
+    assert (found.defect, found.defect_reason) == (text, Reason.POD_INVALID)
+    placed = pod(*volumes, nodeName="n1")
+    assert (placed.defect, placed.warning) == ("", "")
 
 
 def test_pods_with_claims_of_their_own_share_a_spec():

@@ -43,6 +43,7 @@ class UnboundNeed(NamedTuple):
 
     ``kept`` is the name of a volume already kept for the claim, or "". ``claim`` is its key if
     other living pods use it too; ``shareable`` then says that they may be on other nodes.
+    ``is_one_of_several`` claims of its class that the pod has open: none gets a static volume.
     """
 
     storage_class: str
@@ -55,6 +56,12 @@ class UnboundNeed(NamedTuple):
     kept: str = ""
     claim: ClaimKey | None = None
     shareable: bool = False
+    is_one_of_several: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither a volume nor a node is chosen for it."""
+        return not self.kept and self.selected_node is None
 
 
 class VolumeNeeds(msgspec.Struct, frozen=True, cache_hash=True):

@@ -4,33 +4,35 @@ In: storage objects, and pods that come and go. Out: claims, volumes, their user
 pods. Owned by ``cluster.cluster``; read through ``volume_needs`` and ``room.volume_room``.
 """
 
-from __future__ import annotations  # noqa: I001
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from quorate.core.cluster.storage.capacities import Capacities
-from quorate.core.cluster.storage.storage_index import Index
 from quorate.core.cluster.storage.volume_counts import VolumeCounts, VolumeId
-from quorate.core.cluster.storage.volume_users import OF_CLASS, OF_DRIVER, VolumeSet, VolumeUser
-from quorate.core.cluster.storage.volume_users import VolumeUsers, uses_volumes
-from quorate.core.model import Disk, Pod
+from quorate.core.cluster.storage.volume_users import (
+    OF_CLASS,
+    OF_DRIVER,
+    VolumeSet,
+    VolumeUser,
+    VolumeUsers,
+)
+from quorate.core.model import Pod
 from quorate.core.model.storage import (
-    MIGRATED_DRIVERS,
     READ_WRITE_ONCE_POD,
-    UNCOUNTED_PROVISIONERS,
     AnyStorage,
     Claim,
     ClaimKey,
-    CSIDriver,
     CSINode,
-    CSIStorageCapacity,
     StorageClass,
     Volume,
-    VolumeAttachment,
 )
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Storage:
@@ -41,20 +43,14 @@ class Storage:
         self.claims: dict[ClaimKey, Claim] = {}
         self.volumes: dict[str, Volume] = {}
         self.classes: dict[str, StorageClass] = {}
-        self.drivers: dict[str, CSIDriver] = {}
-        self.capacities = Capacities()
-        self._attachments: dict[str, VolumeAttachment] = {}
         self.index = Index()
         self._users = VolumeUsers()
         self.users = self._users.by_uid
         self.users_of: dict[ClaimKey, dict[str, VolumeUser]] = {}
         self.sharers: dict[VolumeId, dict[str, VolumeUser]] = {}
         """The living pods that use a volume, by uid."""
-        self._attached_ids: dict[str, tuple[str, VolumeId]] = {}
         self.in_use: Counter[ClaimKey] = Counter()
         """The number of pods on nodes by claim, without ephemeral claims."""
-        self.disks: dict[tuple[str, str], dict[Disk, Counter[int]]] = {}
-        """How many pods mount a disk, by its plugin and id, then by mount mode, then by row."""
         self.reserved: dict[str, ClaimKey] = {}
         """Volumes that a plan under way keeps for a claim."""
         self.kept_for: dict[ClaimKey, str] = {}
@@ -72,7 +68,7 @@ class Storage:
 
     def add_pod(self, pod: Pod) -> None:
         """Add a pod, with or without a node; nothing is kept of a pod without volumes."""
-        if not uses_volumes(pod):
+        if not pod.claims:
             return
         user = self._users.add(pod)
         for key in user.volume_set.keys:
@@ -104,7 +100,7 @@ class Storage:
     def replace(self, pod: Pod) -> None:
         """Take the newest version of a pod that has already left its node."""
         user = self.users.get(pod.uid)
-        if user is None or (user.pod.claims, user.pod.spec.disks) != (pod.claims, pod.spec.disks):
+        if user is None or user.pod.claims != pod.claims:
             self.drop(pod.uid)
             self.add_pod(pod)
         else:
@@ -122,9 +118,6 @@ class Storage:
             self._count(volume_id, row)
         for key in user.volume_set.counted:
             self.in_use[key] += 1
-        for disk in user.volume_set.disks:
-            alike = self.disks.setdefault((disk.plugin, disk.id), {})
-            alike.setdefault(disk, Counter())[row] += 1
 
     def remove_pod(self, uid: str) -> None:
         """Stop counting a pod on its row."""
@@ -140,15 +133,6 @@ class Storage:
             if not self.in_use[key]:
                 del self.in_use[key]
                 self._note_exclusive(key)
-        for disk in user.volume_set.disks:
-            alike = self.disks[disk.plugin, disk.id]
-            alike[disk][row] -= 1
-            if not alike[disk][row]:
-                del alike[disk][row]
-            if not alike[disk]:
-                del alike[disk]
-            if not alike:
-                del self.disks[disk.plugin, disk.id]
 
     def assume(self, uid: str, prepared: Iterable[tuple[ClaimKey, str, str]]) -> None:
         """Keep volumes and nodes for the claims of a pod whose plan is under way, until ``forget``.
@@ -193,13 +177,6 @@ class Storage:
                 self._refresh(self.index.claims_in.get(found.name, ()))
             case CSINode():
                 self._note_drivers(self.nodes.set_limits(found.name, found))
-            case CSIDriver():
-                self._put_driver(found.name, found)
-            case CSIStorageCapacity():
-                if self.capacities.put(found):
-                    self._changed_classes.add(found.storage_class)
-            case VolumeAttachment():
-                self._attach(found.name, found)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Forget an object; ``kind`` is the name of its struct."""
@@ -213,12 +190,6 @@ class Storage:
                 self._refresh(self.index.claims_in.get(name, ()))
             case "CSINode":
                 self._note_drivers(self.nodes.set_limits(name, None))
-            case "CSIDriver":
-                self._put_driver(name, None)
-            case "CSIStorageCapacity":
-                self.capacities.remove(ClaimKey(namespace, name))
-            case "VolumeAttachment":
-                self._attach(name, None)
 
     def take_affected_pods(self) -> set[str]:
         """Return the uids of pods for which the volume rules may have changed, and forget them."""
@@ -238,10 +209,9 @@ class Storage:
         if volume is not None:
             return (volume.driver, volume.handle) if volume.driver and volume.handle else None
         found = self.classes.get(claim.storage_class)
-        if found is None or found.provisioner in UNCOUNTED_PROVISIONERS:
+        if found is None or not found.provisioner:
             return None
-        driver = MIGRATED_DRIVERS.get(found.provisioner, found.provisioner)
-        return driver, f"/{claim.namespace}/{claim.name}"
+        return found.provisioner, f"/{claim.namespace}/{claim.name}"
 
     # Inside
 
@@ -276,34 +246,6 @@ class Storage:
         self._refresh(concerned)
         if volume is not None and volume.claim is None:  # any claim of its class may take it
             self._changed_classes.add(volume.storage_class)
-        for attachment in list(self.index.attachments_of.get(name, ())):
-            self._attach(attachment, self._attachments[attachment])
-
-    def _put_driver(self, name: str, driver: CSIDriver | None) -> None:
-        """Take a driver; when its capacity is no longer checked, claims of its classes may fit."""
-        before = self.drivers.pop(name, None)
-        if driver is not None:
-            self.drivers[name] = driver
-        was_checked = before is not None and before.storage_capacity
-        if was_checked and not (driver is not None and driver.storage_capacity):
-            found = (one.name for one in self.classes.values() if one.provisioner == name)
-            self._changed_classes.update(found)
-
-    def _attach(self, name: str, attachment: VolumeAttachment | None) -> None:
-        """Take an attachment; one volume fewer on a node may let another volume in."""
-        before = self._attached_ids.pop(name, None)
-        if before is not None and self.nodes.count_attached(*before, -1):
-            self._note_drivers((before[1][0],))
-        self.index.attachment_changed(name, self._attachments.pop(name, None), attachment)
-        if attachment is None:
-            return
-        self._attachments[name] = attachment
-        volume = self.volumes.get(attachment.volume)
-        if volume is None or volume.in_tree or not volume.driver or not attachment.attacher:
-            return
-        volume_id = attachment.attacher, volume.handle
-        self._attached_ids[name] = attachment.node, volume_id
-        self.nodes.count_attached(attachment.node, volume_id, 1)
 
     def _ids_of(self, user: VolumeUser) -> frozenset[VolumeId]:
         found = set()
@@ -314,9 +256,6 @@ class Storage:
             volume_id = self.volume_id(claim)
             if volume_id is not None:
                 found.add(volume_id)
-        for disk in user.volume_set.disks:
-            if disk.plugin in MIGRATED_DRIVERS:
-                found.add((MIGRATED_DRIVERS[disk.plugin], disk.id))
         return frozenset(found)
 
     def _set_ids(self, user: VolumeUser, ids: frozenset[VolumeId]) -> None:
@@ -397,3 +336,46 @@ class Storage:
 
 def _are_alike(before: Volume, after: Volume) -> bool:
     return replace(before, version=after.version) == after
+
+
+class Index:
+    """Updated with each object as it was before and is after a change (None: it does not exist)."""
+
+    def __init__(self) -> None:
+        self.claims_on: dict[str, dict[ClaimKey, None]] = {}
+        """Claims by the volume that they name."""
+        self.claims_in: dict[str, dict[ClaimKey, None]] = {}
+        """Claims by storage class."""
+        self.volumes_in: dict[str, dict[str, None]] = {}
+        """Volumes by storage class."""
+        self.volumes_for: dict[ClaimKey, dict[str, None]] = {}
+        """Volumes by the claim that they are kept for."""
+
+    def claim_changed(self, key: ClaimKey, before: Claim | None, after: Claim | None) -> None:
+        """Index a claim by its volume and class."""
+        for one, change in ((before, _leave), (after, _join)):
+            if one is not None:
+                change(self.claims_on, one.volume, key)
+                change(self.claims_in, one.storage_class, key)
+
+    def volume_changed(self, before: Volume | None, after: Volume | None) -> None:
+        """Index a volume by its class and the claim for which it is kept."""
+        for one, change in ((before, _leave), (after, _join)):
+            if one is not None:
+                change(self.volumes_in, one.storage_class, one.name)
+                if one.claim is not None:
+                    key = ClaimKey(one.claim.namespace, one.claim.name)
+                    if change is _join:
+                        _join(self.volumes_for, key, one.name)
+                    else:
+                        _leave(self.volumes_for, key, one.name)
+
+
+def _join(groups: dict[K, dict[V, None]], group: K, member: V) -> None:
+    groups.setdefault(group, {})[member] = None
+
+
+def _leave(groups: dict[K, dict[V, None]], group: K, member: V) -> None:
+    groups[group].pop(member, None)
+    if not groups[group]:
+        del groups[group]

@@ -1,9 +1,9 @@
 """Counts the volumes of each CSI driver on each node, and keeps the limits of CSINode objects.
 
-In: pods that use volumes, attachments, CSINodes. Out: int64[rows] columns of counts and limits by
-driver. Owned by ``cluster.storage.storage``; updated by change. A volume counts once on a node,
-whether pods use it there, it is only attached, or both. A driver has a column of counts while one
-of its volumes is on a node, and a column of limits while a node has a limit for it.
+In: pods that use volumes, CSINodes. Out: int64[rows] columns of counts and limits by driver. Owned
+by ``cluster.storage.storage``; updated by change. A volume counts once on a node, however many pods
+use it there. A driver has a column of counts while one of its volumes is on a node, and a column of
+limits while a node has a limit for it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,9 @@ class VolumeCounts:
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._row_of: dict[str, int] = {}
-        self._name_of: dict[int, str] = {}
         self._csi_nodes: dict[str, CSINode] = {}
         self.holders: dict[VolumeId, Counter[int]] = {}
         """By volume, the number of pods that use it on each row."""
-        self._attached: dict[VolumeId, Counter[str]] = {}
-        """By volume, the number of its attachments to each node."""
-        self._attached_to: dict[str, Counter[VolumeId]] = {}
-        """The same numbers, by node."""
         self.counts: dict[str, Ints] = {}
         self._counted: Counter[str] = Counter()
         """The sum of each column of ``counts``."""
@@ -44,26 +39,17 @@ class VolumeCounts:
         """The number of nodes with a limit, by driver."""
 
     def node_added(self, name: str, row: int, rows: int) -> None:
-        """Add a node, and count the volumes attached to it; its pods are counted afterwards.
-
-        ``rows`` is the number of rows now.
-        """
+        """Add a node; its pods are counted afterwards. ``rows`` is the number of rows now."""
         if rows != self._rows:
             self._grow(rows)
-        self._row_of[name], self._name_of[row] = row, name
-        for driver, _ in self._attached_to.get(name, ()):
-            self._count(driver, row, 1)
+        self._row_of[name] = row
         self._limit(row, {}, _limits_of(self._csi_nodes.get(name)))
 
     def node_removed(self, name: str) -> None:
         """Forget a node's row; its pods must have been released."""
         row = self._row_of.pop(name, -1)
-        if row < 0:
-            return
-        del self._name_of[row]
-        for driver, _ in self._attached_to.get(name, ()):
-            self._count(driver, row, -1)
-        self._limit(row, _limits_of(self._csi_nodes.get(name)), {})
+        if row >= 0:
+            self._limit(row, _limits_of(self._csi_nodes.get(name)), {})
 
     def set_limits(self, name: str, node: CSINode | None) -> set[str]:
         """Take a node's CSINode (None: it is gone); return the drivers whose limit there grew."""
@@ -93,44 +79,8 @@ class VolumeCounts:
             del held[row]
             if not held:
                 del self.holders[volume_id]
-        if not (was and now) and not self.is_attached(volume_id, row):
+        if not (was and now):
             self._count(volume_id[0], row, sign)
-
-    def count_attached(self, node: str, volume_id: VolumeId, sign: int) -> bool:
-        """Count one attachment more (``sign`` 1) or fewer (-1) of the volume to the node.
-
-        Return whether the node has one volume fewer now.
-        """
-        nodes = self._attached.setdefault(volume_id, Counter())
-        volumes = self._attached_to.setdefault(node, Counter())
-        was = nodes[node]
-        nodes[node] += sign
-        volumes[volume_id] += sign
-        if not nodes[node]:
-            del nodes[node], volumes[volume_id]
-            if not nodes:
-                del self._attached[volume_id]
-            if not volumes:
-                del self._attached_to[node]
-        row = self._row_of.get(node, -1)
-        is_held = volume_id in self.holders and row in self.holders[volume_id]
-        if row < 0 or is_held or (was and was + sign):
-            return False
-        self._count(volume_id[0], row, sign)
-        return sign < 0
-
-    def is_attached(self, volume_id: VolumeId, row: int) -> bool:
-        """Whether the volume is attached to the row's node, used by pods there or not."""
-        return volume_id in self._attached and self._name_of.get(row) in self._attached[volume_id]
-
-    def attached_to(self, node: str) -> set[VolumeId]:
-        """Return the volumes that are attached to a node, used by pods there or not."""
-        return set(self._attached_to.get(node, ()))
-
-    def attached_rows(self, volume_id: VolumeId) -> list[int]:
-        """Return the rows of the nodes to which the volume is attached, used there or not."""
-        there = self._attached.get(volume_id, ())
-        return [self._row_of[name] for name in there if name in self._row_of]
 
     def _grow(self, rows: int) -> None:
         self._rows = rows

@@ -8,6 +8,8 @@ plugins.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from quorate.core.cluster.storage.needs import (
     BoundNeed,
     Problem,
@@ -17,9 +19,10 @@ from quorate.core.cluster.storage.needs import (
 )
 from quorate.core.cluster.storage.storage import Storage
 from quorate.core.cluster.storage.volume_counts import VolumeId
-from quorate.core.cluster.storage.volume_users import VolumeUser, volumes_of
-from quorate.core.model import Pod, policy
+from quorate.core.cluster.storage.volume_users import VolumeUser
+from quorate.core.model import Pod
 from quorate.core.model.storage import (
+    NO_PROVISIONER,
     READ_WRITE_ONCE_POD,
     SHAREABLE_MODES,
     WAIT_FOR_FIRST_CONSUMER,
@@ -74,7 +77,7 @@ def _volume_needs(pod: Pod, user: VolumeUser, storage: Storage) -> VolumeNeeds:
             if claim.volume
             for topology in _topologies(storage.volumes[claim.volume])
         ),
-        unbound=tuple(_unbound(claim, storage) for claim in unbound_claims(pod, storage)),
+        unbound=_unbound_needs(pod, storage),
         new=tuple(sorted(new.items())),
         shared=tuple(sorted(shared)),
         exclusive=tuple(
@@ -98,8 +101,6 @@ def unbound_claims(pod: Pod, storage: Storage) -> list[Claim]:
 
 def problems_of(pod: Pod, storage: Storage) -> tuple[Problem, ...]:
     """Return why no node can take the pod: the first problem of each rule, in the rules' order."""
-    if volumes_of(pod) > policy.VOLUMES_PER_POD_MAX:
-        return tuple(_too_many(rule, pod) for rule in (RESTRICTIONS, LIMITS, BINDING, ZONE))
     found = (
         _missing(pod, storage),
         _limits_problem(pod, storage),
@@ -144,6 +145,15 @@ def _topologies(volume: Volume) -> list[Topology]:
     return found
 
 
+def _unbound_needs(pod: Pod, storage: Storage) -> tuple[UnboundNeed, ...]:
+    needs = [_unbound(claim, storage) for claim in unbound_claims(pod, storage)]
+    open_in = Counter(need.storage_class for need in needs if need.is_open)
+    return tuple(
+        need._replace(is_one_of_several=need.is_open and open_in[need.storage_class] > 1)
+        for need in needs
+    )
+
+
 def _unbound(claim: Claim, storage: Storage) -> UnboundNeed:
     shared = len(storage.users_of[claim.key]) > 1
     return UnboundNeed(
@@ -168,13 +178,6 @@ def _kept(claim: Claim, storage: Storage) -> str:
         if meant and volume.storage_class == claim.storage_class and fits_claim(volume, claim):
             return name
     return storage.kept_for.get(claim.key, "")
-
-
-def _too_many(rule: str, pod: Pod) -> Problem:
-    most = policy.VOLUMES_PER_POD_MAX
-    text = f"pod has {volumes_of(pod)} claims and disks, and may have {most}"
-    detail = f"spec.volumes of pod {pod.name} has {volumes_of(pod)} claims and disks, and may have"
-    return Problem(rule, "too many", text, f"{detail} {most}")
 
 
 def _missing(pod: Pod, storage: Storage) -> Problem | None:
@@ -223,6 +226,25 @@ def _binding_problem(pod: Pod, storage: Storage) -> Problem | None:
         if detail:
             text = "pod has unbound immediate PersistentVolumeClaims"
             return Problem(BINDING, "immediate", text, detail)
+    return _several_problem(pod, storage)
+
+
+def _several_problem(pod: Pod, storage: Storage) -> Problem | None:
+    """Find two claims that only static volumes of one class can meet."""
+    first: dict[str, Claim] = {}
+    for claim in unbound_claims(pod, storage):
+        is_static = storage.classes[claim.storage_class].provisioner == NO_PROVISIONER
+        if not is_static or not _unbound(claim, storage).is_open:
+            continue
+        other = first.setdefault(claim.storage_class, claim)
+        if other is not claim:
+            text = f"pod has several unbound claims of class {claim.storage_class}"
+            keys = " and ".join(sorted((str(other.key), str(claim.key))))
+            detail = (
+                f"spec.volumes of pod {pod.name} names the claims {keys}, none of them bound, and "
+                f"class {claim.storage_class} has no provisioner: a pod may have one such claim"
+            )
+            return Problem(BINDING, "several", text, detail)
     return None
 
 

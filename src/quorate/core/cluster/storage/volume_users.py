@@ -1,4 +1,4 @@
-"""Living pods that use claims or disks, and the changes of storage that may help waiting ones.
+"""Living pods that use claims, and the changes of storage that may help waiting ones.
 
 Owned by ``cluster.storage.storage``. Pods with the same volumes share one ``VolumeSet``, so that
 their needs are computed once, even for a large gang that mounts one claim.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from quorate.core.cluster.storage.needs import VolumeNeeds
 from quorate.core.cluster.storage.volume_counts import VolumeId
-from quorate.core.model import Disk, Pod, policy
+from quorate.core.model import Pod
 from quorate.core.model.storage import ClaimKey, ClaimUse
 
 OF_DRIVER, OF_CLASS = "driver", "class"
@@ -18,26 +18,12 @@ StorageChange = tuple[str, str]
 """A change that may help a waiting pod: in volumes of a driver, or in claims of a storage class."""
 
 
-def uses_volumes(pod: Pod) -> bool:
-    """Whether volume rules apply to the pod."""
-    return bool(pod.claims or pod.spec.disks)
-
-
-def volumes_of(pod: Pod) -> int:
-    """Return the number of the pod's claims and disks."""
-    return len(pod.claims) + len(pod.spec.disks)
-
-
 class VolumeSet:
-    """The claims and disks of pods with the same volumes, at most ``policy.VOLUMES_PER_POD_MAX``.
-
-    A pod with more is not placed; if it runs already, the rest is not counted.
-    """
+    """The claims of pods with the same volumes."""
 
     __slots__ = (
         "claims",
         "counted",
-        "disks",
         "helped_by",
         "keys",
         "users",
@@ -46,10 +32,8 @@ class VolumeSet:
     )
 
     def __init__(self, pod: Pod) -> None:
-        most = policy.VOLUMES_PER_POD_MAX
-        self.claims: tuple[ClaimUse, ...] = pod.claims[:most]
+        self.claims: tuple[ClaimUse, ...] = pod.claims
         self.keys = tuple(ClaimKey(pod.namespace, use.name) for use in self.claims)
-        self.disks: tuple[Disk, ...] = pod.spec.disks[: most - len(self.claims)]
         self.counted = tuple(
             key for use, key in zip(self.claims, self.keys, strict=True) if not use.ephemeral
         )
@@ -131,4 +115,4 @@ class VolumeUsers:
 def _key_of(pod: Pod) -> object:
     """Return the key by which pods share ``VolumeSet``; a pod with ephemeral claims has its own."""
     own = pod.uid if any(use.ephemeral for use in pod.claims) else ""
-    return pod.namespace, pod.claims, pod.spec.disks, own
+    return pod.namespace, pod.claims, own

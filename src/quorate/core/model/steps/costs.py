@@ -41,8 +41,6 @@ CLAIM_NODES_PER_STEP = 300
 """Nodes for which a volume is chosen for one claim (``room.claim_choices``)."""
 CLAIM_PODS_PER_STEP = 4
 """Pods that get volumes for one claim each."""
-CAPACITIES_PER_STEP = 4
-"""Published capacities of a storage class (``room.reach``)."""
 REACH_WORK_PER_STEP = 15
 """Microseconds of work at volumes' node affinity."""
 REACH_NODES_PER_WORK = 200

@@ -16,8 +16,8 @@ from quorate.core.cluster.gangs.gangs import PodEntry
 from quorate.core.cluster.labels.neighbours import uses_selectors
 from quorate.core.cluster.nodes.encoding import PodClass
 from quorate.core.model.steps import Steps, costs
-from quorate.core.room.moved_volumes import MovedVolumes
 from quorate.core.room.room import Room
+from quorate.core.room.volume_room import MovedVolumes
 from quorate.core.rules.pods import pod_topology_spread
 from quorate.core.rules.table import ASKED_BY_NODE, FILTERS, ON_USE
 from quorate.core.rules.verdict import Refused, Verdict

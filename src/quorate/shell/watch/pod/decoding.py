@@ -130,8 +130,10 @@ class PodDecoder:
         is_others = said.membership is not None and not owned
         own, above = self._spec(meta, spec, status, rules=owned or not node)
         claims, device_claims, more = _claims(meta, spec, status)
-        excess = above or more
-        is_held = bool(excess) and owned and not node
+        is_ours_to_place = owned and not node
+        own_disk = pod_volumes.own_disk(spec.volumes or []) if is_ours_to_place else ""
+        excess = above or more or own_disk
+        is_held = bool(excess) and is_ours_to_place
         controller = next((one for one in meta.owner_references or () if one.controller), None)
         owner = owner_of(controller, labels) if controller else None
         return Pod(
@@ -186,20 +188,18 @@ class PodDecoder:
         The ``rules`` of a foreign pod on a node are left out.
         So the pods of a DaemonSet, each of which names its node in an affinity, share one spec.
         """
-        disks = pod_volumes.disks(spec.volumes) if spec.volumes else ()
         resized = status if spec.node_name else None
         key = (
             rules and _rules_key(spec),
-            disks,
             *_neighbours_key(meta, spec, rules=rules),
             *_room_key(spec, resized),
         )
         found = self._specs.get(key)
         if found is None:
             whole = (
-                pod_spec.pod_spec(spec, resized, disks, meta.namespace, meta.labels or _NOTHING)
+                pod_spec.pod_spec(spec, resized, meta.namespace, meta.labels or _NOTHING)
                 if rules
-                else pod_spec.taken(spec, resized, disks, meta.namespace)
+                else pod_spec.taken(spec, resized, meta.namespace)
             )
             _make_room(self._specs)
             _make_room(self._canonical)

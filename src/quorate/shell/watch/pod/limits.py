@@ -14,7 +14,6 @@ from typing import TypeVar
 import msgspec
 
 from quorate.core.model import (
-    Disk,
     PodSelector,
     PodSpec,
     PodTerm,
@@ -26,7 +25,7 @@ from quorate.core.model import (
 )
 
 T = TypeVar("T")
-_Part = SelectorTerm | PreferredTerm | PodTerm | WeightedPodTerm | SpreadConstraint | Disk
+_Part = SelectorTerm | PreferredTerm | PodTerm | WeightedPodTerm | SpreadConstraint
 P = TypeVar("P", bound=_Part)
 _NODES = "spec.nodeSelector and affinity.nodeAffinity"
 _PODS = "spec.affinity.podAffinity and podAntiAffinity"
@@ -59,7 +58,6 @@ def _above(spec: PodSpec) -> Iterator[str]:
         (resources, len(spec.requests), "resources", policy.RESOURCES_PER_POD_MAX),
         ("spec.containers.ports", len(spec.host_ports), "host ports", policy.PORTS_PER_POD_MAX),
         ("spec.tolerations", len(spec.tolerations), "tolerations", policy.TOLERATIONS_PER_POD_MAX),
-        ("spec.volumes", len(spec.disks), "disks", policy.VOLUMES_PER_POD_MAX),
         (_NODES, len(on_nodes), "terms", most),
         (_PODS, len(near), "terms", policy.POD_TERMS_PER_POD_MAX),
         (_SPREAD, len(spec.spread), "constraints", policy.SPREADS_PER_POD_MAX),
@@ -68,7 +66,6 @@ def _above(spec: PodSpec) -> Iterator[str]:
         (_NODES, on_nodes),
         (_PODS, near),
         (_SPREAD, spec.spread),
-        ("spec.volumes", spec.disks),
     )
     for field, written in parts:
         sizes = [_size(one) for one in written]
@@ -97,7 +94,6 @@ def _cut(spec: PodSpec) -> PodSpec:
         affinity=near.take(spec.affinity),
         preferred_affinity=near.take(spec.preferred_affinity),
         spread=_Left(policy.SPREADS_PER_POD_MAX).take(spec.spread),
-        disks=_Left(policy.VOLUMES_PER_POD_MAX).take(spec.disks),
     )
 
 
@@ -133,8 +129,6 @@ def _size(one: _Part) -> tuple[int, int]:
             return _size(one.term)
         case PodTerm() | SpreadConstraint():
             return _size_of(one.selector)
-        case Disk():
-            return 0, len(one.monitors)
 
 
 def _size_of(selector: PodSelector) -> tuple[int, int]:

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Raw
 
 from quorate.core.model import (
-    Disk,
     HostPort,
     PodSpec,
     PreferredTerm,
@@ -47,11 +46,10 @@ _PORTS = msgspec.json.Decoder(list[Port] | None)
 def pod_spec(
     spec: Spec,
     status: Status | None,
-    disks: tuple[Disk, ...],
     namespace: str,
     labels: Mapping[str, str],
 ) -> PodSpec:
-    """Return the spec; ``disks`` are those of ``pod_volumes``. Raises ``SpecError``.
+    """Return the spec. Raises ``SpecError``.
 
     ``namespace`` and ``labels`` are the pod's own: terms default to its namespace, and
     matchLabelKeys use its values.
@@ -83,7 +81,6 @@ def pod_spec(
         anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
         spread=spread_constraints(spec.topology_spread_constraints, namespace, labels),
-        disks=disks,
         node_features=_node_features(spec),
         scored=scored,
         scored_pending=pending if pending != scored else None,
@@ -91,7 +88,7 @@ def pod_spec(
     )
 
 
-def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace: str) -> PodSpec:
+def taken(spec: Spec, status: Status | None, namespace: str) -> PodSpec:
     """Return the spec of a placed pod: what it takes, and which pods its anti-affinity refuses.
 
     Raises ``SpecError``.
@@ -103,7 +100,6 @@ def taken(spec: Spec, status: Status | None, disks: tuple[Disk, ...], namespace:
         affinity=required_terms(affinity.pod_affinity, "podAffinity", namespace),
         anti_affinity=required_terms(affinity.pod_anti_affinity, "podAntiAffinity", namespace),
         preferred_affinity=preferred_terms(affinity, namespace),
-        disks=disks,
         scored=scored_requests(spec, status, pod_level=True),
     )
 

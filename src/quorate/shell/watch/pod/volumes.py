@@ -1,33 +1,12 @@
-"""What the volume rules read of a pod's ``spec.volumes``: claims, and disks without a claim.
+"""What the volume rules read of a pod's ``spec.volumes``: its claims.
 
 Called by ``decoding`` for each version of each pod that has volumes.
 """
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct
-
-from quorate.core.model import ClaimUse, Disk
-from quorate.core.model.storage import ISCSI, RBD
-from quorate.shell.watch.pod.wire import SpecError, Volume, decode_part, is_set
-from quorate.shell.watch.storage import gce_handle, in_tree_handle
-
-
-class _Source(Struct, gc=False):
-    """The union of the fields of all these sources; each source uses a few."""
-
-    pdName: str = ""  # noqa: N815 - the API's own names
-    volumeID: str = ""  # noqa: N815
-    diskURI: str = ""  # noqa: N815
-    iqn: str = ""
-    monitors: list[str] | None = None
-    pool: str = "rbd"
-    image: str = ""
-    readOnly: bool | None = None  # noqa: N815
-
-
-_SOURCE = msgspec.json.Decoder(_Source)
+from quorate.core.model import ClaimUse
+from quorate.shell.watch.pod.wire import SpecError, Volume, is_set
 
 
 def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
@@ -45,31 +24,23 @@ def claims(pod: str, volumes: list[Volume]) -> tuple[ClaimUse, ...]:
     return tuple(found)
 
 
-def disks(volumes: list[Volume]) -> tuple[Disk, ...]:
-    """Return the disks that a pod names without a claim, sorted. Raises ``SpecError``."""
-    found: set[Disk] = set()
-    for volume in volumes:
-        sources = (
-            (volume.gce_persistent_disk, "kubernetes.io/gce-pd"),
-            (volume.aws_elastic_block_store, "kubernetes.io/aws-ebs"),
-            (volume.azure_disk, "kubernetes.io/azure-disk"),
-            (volume.cinder, "kubernetes.io/cinder"),
-            (volume.portworx_volume, "kubernetes.io/portworx-volume"),
-            (volume.iscsi, ISCSI),
-            (volume.rbd, RBD),
-        )
-        found.update(_disk(raw, plugin) for raw, plugin in sources if is_set(raw))
-    return tuple(sorted(found))
+def own_disk(volumes: list[Volume]) -> str:
+    """Return the first volume that is a disk without a claim, and what to do; "" for none.
 
-
-def _disk(raw: Raw, plugin: str) -> Disk:
-    source = decode_part(_SOURCE, raw, "spec.volumes")
-    read_only = bool(source.readOnly)
-    if plugin == RBD:
-        monitors = tuple(sorted(source.monitors or ()))
-        return Disk(plugin, f"{source.pool}/{source.image}", read_only, monitors)
-    if plugin == ISCSI:
-        return Disk(plugin, source.iqn, read_only)
-    if plugin == "kubernetes.io/gce-pd":
-        return Disk(plugin, gce_handle(source.pdName), read_only)
-    return Disk(plugin, in_tree_handle(plugin, source.volumeID or source.diskURI), read_only)
+    Which nodes may mount such a disk is not looked at (docs/users/limits.md).
+    """
+    for index, volume in enumerate(volumes):
+        disks = {
+            "awsElasticBlockStore": volume.aws_elastic_block_store,
+            "azureDisk": volume.azure_disk,
+            "cinder": volume.cinder,
+            "gcePersistentDisk": volume.gce_persistent_disk,
+            "iscsi": volume.iscsi,
+            "portworxVolume": volume.portworx_volume,
+            "rbd": volume.rbd,
+        }
+        for field, written in disks.items():
+            if is_set(written):
+                path = f"spec.volumes[{index}].{field}"
+                return f"{path}: is not supported, use a persistentVolumeClaim"
+    return ""

@@ -1,1 +1,0 @@
-"""Rules about volumes: what a node reaches, mounts and takes of them."""
