@@ -74,6 +74,8 @@ def test_it_waits_for_its_victims_with_its_room_promised(small):
 
 
 def test_a_pod_that_nothing_can_help_says_what_kube_scheduler_would(small):
+    small.create_pod(of("low", "first"))
+    small.wait_bound(1)  # the scheduler knows the node
     small.create_pod(of("low", "big", cpu="9"))
     said = small.wait_condition("preemption:", "")
     assert said.endswith(

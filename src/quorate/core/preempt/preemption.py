@@ -161,6 +161,8 @@ def preempt(
     turn ends first: call again with the same ``results`` to continue.
     """
     cluster = promises.cluster
+    if not room.snapshot.nodes_alive:
+        return VictimChoice()  # of no nodes kube-scheduler says nothing about preemption
     seen = judge_nodes(pod_class, room, cluster, promised)
     seen.resolvable[list(avoided)] = False
     if seen.unresolvable_by not in ("", _DEVICES):

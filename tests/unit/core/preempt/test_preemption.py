@@ -163,6 +163,17 @@ def test_a_pod_that_may_not_preempt_says_so():
     )
 
 
+def test_a_sentence_from_before_there_were_nodes_is_not_said_of_the_first_node():
+    w = world()
+    pod = high(w, cpu=9)
+    assert cleared(w) == []
+    w.node("n0", cpu=1)
+    assert cleared(w) == []
+    assert w.why(w.cluster.pods[pod.uid].gang.key).message == (
+        "0/1 nodes are available: 1 Insufficient cpu."
+    )
+
+
 def test_a_promise_that_could_not_be_taken_back_is_taken_back_again():
     w = world()
     full(w, "a", priority=100)
