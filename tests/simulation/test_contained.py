@@ -30,6 +30,8 @@ EVERY, TIMES = 5, 6
 """The first call raises, then each fifth, six of them."""
 FIRST_SEED = 9
 """Its run has what is rare: an eviction."""
+UNTIL_LISTED = ("no node is filled over its allocatable", "only pods that wait are placed")
+"""What a missed event may cost until the next list: nobody knows what it was about."""
 ENTRIES = {
     "observer: outcomes": (BindOutcomes, "observe", ()),
     "observer: self-check": (SelfCheck, "observe", ()),
@@ -90,6 +92,8 @@ def test_what_raises_at_an_entry_of_the_shell_breaks_no_promise(monkeypatch, nam
     while not entry.raised:
         outcome = run(next(seeds), themes=themes)
         told = [one for one in outcome.violations if "PlantedError" in one.text]
-        assert [str(one) for one in outcome.violations if one not in told] == []
+        costs = UNTIL_LISTED if name.startswith("watch:") else ()
+        others = [one for one in outcome.violations if one not in told]
+        assert [str(one) for one in others if one.promise not in costs] == []
     assert told
     assert all("met a defect of our own" in one.text for one in told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tools.parity.choice import Choice, Object
 
 ZONE, DISK = "topology.kubernetes.io/zone", "disk"
-DRIVER = "csi.example"
+DRIVER, OTHER_DRIVER = "csi.example", "other.csi.example"
 CLASSES = ("fast", "local", "now")
 SIZES = ("1Gi", "5Gi", "10Gi")
 CLAIMS = ("c0", "c1", "c2", "c3")
@@ -37,6 +37,7 @@ def give_volumes(choice: Choice, pod: Object) -> None:
 def storage(choice: Choice, nodes: list[str], namespaces: tuple[str, ...]) -> list[Object]:
     """Return storage objects that fit together in most cases, and not in some."""
     claims = [_claim(choice, name, namespace, nodes) for namespace in namespaces for name in CLAIMS]
+    _keep_one_open(choice, claims)
     by_volume = {one["spec"]["volumeName"]: one for one in claims if "volumeName" in one["spec"]}
     found = [*claims, *_classes(choice)]
     found += [
@@ -92,12 +93,24 @@ def _claim(choice: Choice, name: str, namespace: str, nodes: list[str]) -> Objec
     return found
 
 
+def _keep_one_open(choice: Choice, claims: list[Object]) -> None:
+    """Leave one claim of a class open in a namespace: a pod may not have more (limits.md)."""
+    seen = set()
+    for claim in claims:
+        meta, spec = claim["metadata"], claim["spec"]
+        kind = meta["namespace"], spec.get("storageClassName")
+        if "volumeName" in spec or SELECTED in meta.get("annotations", {}):
+            continue
+        if kind in seen:
+            spec["volumeName"] = choice.pick(VOLUMES)
+            meta["annotations"] = {COMPLETED: "yes"}
+        seen.add(kind)
+
+
 def _classes(choice: Choice) -> list[Object]:
     found = []
     for name in CLASSES:
         provisioner = NO_PROVISIONER if name == "local" else DRIVER
-        if name == "fast" and choice.chance(15):
-            provisioner = choice.pick(("kubernetes.io/aws-ebs", "kubernetes.io/vsphere-volume"))
         one = _object(
             "storage.k8s.io/v1",
             "StorageClass",
@@ -144,8 +157,7 @@ def _volume(choice: Choice, index: int, claim: Object | None, nodes: list[str]) 
         (
             {"csi": {"driver": DRIVER, "volumeHandle": name}},
             {"csi": {"driver": DRIVER, "volumeHandle": "shared"}},
-            {"awsElasticBlockStore": {"volumeID": f"vol-{name}"}},
-            {"gcePersistentDisk": {"pdName": name}},
+            {"csi": {"driver": OTHER_DRIVER, "volumeHandle": name}},
             {"local": {"path": "/mnt"}},
         )
     )
@@ -168,7 +180,7 @@ def _volume(choice: Choice, index: int, claim: Object | None, nodes: list[str]) 
 
 def _csi_node(choice: Choice, node: str) -> Object:
     drivers = []
-    for name in (DRIVER, "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com"):
+    for name in (DRIVER, OTHER_DRIVER):
         if choice.chance(60):
             one: Object = {"name": name, "nodeID": node}
             if not choice.chance(15):

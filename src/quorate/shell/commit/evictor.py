@@ -16,7 +16,7 @@ from quorate.core.model.plan import Eviction
 from quorate.shell.kube.errors import ApiError, Conflict, is_gone
 from quorate.shell.kube.objects import AnyObject
 from quorate.shell.kube.paths import pod_path
-from quorate.shell.kube.writer import Background, End, Priority, Rule, Writer
+from quorate.shell.kube.writer import Background, Backoff, End, Priority, Rule, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +63,7 @@ class Evictor:
 
     async def _evict_for_sure(self, eviction: Eviction) -> None:
         """Evict, and begin anew after a defect of ours: the core waits for the pod to go."""
+        backoff = Backoff(_EVICTION.retry_s_min, _EVICTION.retry_s_max)
         while True:
             try:
                 return await self._evict(eviction)
@@ -70,7 +71,7 @@ class Evictor:
                 self._writer.note("commit", f"pod {eviction.namespace}/{eviction.name}", error)
             finally:
                 self._tried(eviction.uid)
-            await asyncio.sleep(_EVICTION.retry_s_max)
+            await backoff.wait(None)
 
     async def _evict(self, eviction: Eviction) -> None:
         body = {

@@ -228,9 +228,11 @@ def test_lists_due_to_garbled_events_come_ever_later_and_are_prompt_again_after_
     )
 
     def delay_s():
+        reflector.is_synced = True
         reflector.request_relist()
         due_s, reflector._relist_due_s = reflector._relist_due_s, None
         waited_s, clock.time_s = due_s - clock.time_s, due_s + 1.0
+        assert reflector.is_synced == (waited_s > 0.0), "nothing is decided until a prompt list"
         return waited_s
 
     assert [delay_s() for _ in range(7)] == [0.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0]

@@ -250,10 +250,10 @@ class Reflector:
         return None
 
     def request_relist(self) -> None:
-        """Request a new list, because an event could not be read. At once if that is rare.
+        """Request a new list, because an event was missed. At once if that is rare.
 
-        Else later, and events are handed on until then: a kind whose events are all garbled must
-        not load the API server with lists.
+        Nothing is decided on what was known before it, then. Else later, and events are handed on
+        until then: a kind whose events are all garbled must not load the API server with lists.
         """
         if self._relist_due_s is not None:
             return
@@ -268,6 +268,7 @@ class Reflector:
         )
         self._garbled_in_a_row = min(self._garbled_in_a_row + 1, 20)
         self._relist_due_s = self._relist_requested_at_s = now_s + delay_s
+        self.is_synced &= delay_s > 0.0
 
     def _until_relist_s(self) -> float | None:
         """Return the seconds until a new list is due; None if none is."""
