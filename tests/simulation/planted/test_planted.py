@@ -84,8 +84,8 @@ PLANTED = {
     in_shell.deletions_are_not_heard: by_simulation(FITS, TRUTH, WAITING_ONLY),
     in_shell.a_cut_watch_goes_on_too_late: by_simulation(FITS, TRUTH, TOLD, PARTIAL, first=1062),
     in_shell.rules_between_pods_are_not_read: by_simulation(APART),
-    in_core.deadline_is_forgotten: by_simulation(PARTIAL, first=1055),
-    in_core.half_bound_gang_is_not_taken_up: by_simulation(PARTIAL, first=1055),
+    in_core.deadline_is_forgotten: by_simulation(PARTIAL, first=1152),
+    in_core.half_bound_gang_is_not_taken_up: by_simulation(PARTIAL, first=1203),
     in_core.started_gang_is_rolled_back: by_simulation(STARTED),
     in_core.terminating_members_count: by_simulation(WAITING_ONLY, QUORUM, first=1015),
     in_core.gated_members_count: by_simulation(WAITING_ONLY, LOGGED),
@@ -103,14 +103,16 @@ PLANTED = {
     ),
     in_core.back_off_never_ends: by_simulation(FITS, PARTIAL, first=1007),
     in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1660),
-    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1093),
+    in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1217),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
         TWICE, first=351, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.every_bound_pod_is_a_gangs_own: by_worlds("", themes=("moved",)),
-    in_core.a_bind_for_another_gang_counts_at_once: by_worlds("", themes=("moved",), of=77),
+    in_core.a_bind_for_another_gang_counts_at_once: by_worlds(
+        "", themes=("moved",), first=137, of=77
+    ),
     in_core.promises_are_never_looked_at_again: by_worlds("", themes=("kube nodes",)),
     in_core.a_search_as_deep_as_the_gang_is_large: by_worlds(*DEFECTS, themes=("gangs", "tied")),
     in_core.a_selector_that_is_not_known_any_more: by_worlds(*DEFECTS, themes=("rules", "tied")),
