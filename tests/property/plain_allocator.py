@@ -7,7 +7,7 @@ from quorate.core.model.selectors import tolerates
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.search import ChosenDevices, Pick
 
-DONE, NOT, TOO_MANY = "done", "not", "too many"
+DONE, NOT = "done", "not"
 
 
 class StoppedError(Exception):
@@ -85,19 +85,23 @@ class Plain:
             return DONE
         requests = self.claims[number].requests
         if index >= len(requests):
-            after = self.place(number + 1, 0, None, 0, (0, 0))
-            return NOT if after == TOO_MANY else after
-        if which is None and requests[index].is_list:
-            return self.place_one_of(number, index, len(requests[index].choices))
-        return self.place_device((number, index, which or 0), got, start)
-
-    def place_one_of(self, number, index, choices):
-        said = []
-        for one in range(choices):
-            said.append(self.place(number, index, one, 0, (0, 0)))
-            if said[-1] == DONE:
+            return self.place(number + 1, 0, None, 0, (0, 0))
+        if which is not None:
+            return self.place_device((number, index, which), got, start)
+        for one in range(len(requests[index].choices)):
+            is_allowed = self.is_within_limit(number, index, one)
+            if is_allowed and self.place(number, index, one, 0, (0, 0)) == DONE:
                 return DONE
-        return TOO_MANY if set(said) == {TOO_MANY} else NOT
+        return NOT
+
+    def is_within_limit(self, number, index, which):
+        """Whether the claim has not too many devices yet, however few its later requests take."""
+        sizes = {}
+        for (claim, request, _), (_, count, _) in self.wanted.items():
+            if claim == number and request > index:
+                sizes.setdefault(request, []).append(count)
+        least = len(self.picks[number]) + self.wanted[number, index, which][1]
+        return least + sum(map(min, sizes.values())) <= policy.DEVICES_PER_CLAIM_MAX
 
     def place_device(self, key, got, start):
         number, index, _ = key
@@ -106,8 +110,6 @@ class Plain:
             return NOT
         if got >= count:
             return self.place(number, index + 1, None, 0, (0, 0))
-        if len(self.picks[number]) + count - got > policy.DEVICES_PER_CLAIM_MAX:
-            return TOO_MANY
         if everything is not None:
             return self.with_device(key, got, everything[got])
         for at in range(start[0], len(self.kind)):

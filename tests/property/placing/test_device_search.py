@@ -1,11 +1,10 @@
-"""The search for devices: what trying everything finds, in one go or in many turns."""
+"""The search for devices: what trying everything finds."""
 
 import random
 
 from quorate.core.model import Taint, Toleration, policy
 from quorate.core.model.changes import ObjectChanged
 from quorate.core.model.devices import PodClaim
-from quorate.core.model.steps import OutOfStepsError, Steps
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.search import ChosenDevices, DeviceSearch, free_for_one_request
 from tests.property.plain_allocator import Plain
@@ -105,27 +104,6 @@ def test_the_first_solution_is_that_of_trying_everything(monkeypatch):
 
 def _is_cut_short(answer):
     return isinstance(answer, Broken) and "cut short" in answer
-
-
-def test_a_search_in_slices_of_steps_finds_what_one_go_finds(monkeypatch):
-    monkeypatch.setattr(policy, "DEVICE_LOOKS_AT_ONCE_MAX", 1)
-    interrupted = 0
-    for said, chance in worlds(300):
-        claims, kind = random_search(chance)
-        whole = DeviceSearch(claims, kind)
-        expected = whole.run()
-        search = DeviceSearch(claims, kind)
-        turns = 1
-        while True:
-            try:
-                found = search.run(Steps(chance.choice([1, 2, 5])))
-                break
-            except OutOfStepsError:
-                turns += 1
-        assert found == expected, said
-        assert search.examined == whole.examined, said
-        interrupted += turns > 1
-    assert interrupted > 20, SEED
 
 
 CLASSES = {

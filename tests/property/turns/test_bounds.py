@@ -116,8 +116,6 @@ TESTED = {
     "DEVICE_LOOKS_MAX": DEVICES + "test_a_search_looks_at_so_many_devices",
     "DEVICE_LOOKS_PER_STEP": IN_WORLDS,
     "DEVICE_PODS_PER_NODE_MAX": DEVICES + "test_so_many_pods_are_tried_on_one_kind_of_node",
-    "DEVICE_SEARCHES_MAX": CORE + "devices/test_device_steps.py::"
-    "test_searches_that_wait_are_kept_up_to_a_bound",
     "DEVICE_ASKS_MAX": SIZES + "test_asks_go_one_by_one",
     "DEVICE_OUTCOMES_ASKS_MAX": SIZES + "test_outcomes_go_ask_by_ask",
     "DEVICE_OUTCOMES_MAX": SIZES + "test_outcomes_go_ask_by_ask",
@@ -165,7 +163,6 @@ TESTED = {
     "ANSWERS_UNUSED_FEW": IN_WORLDS,
     "ROOM_ROWS_FEW": IN_WORLDS,
     "SINGLE_ROWS_FEW": IN_WORLDS,
-    "DEVICE_LOOKS_AT_ONCE_MAX": IN_WORLDS,
     "SEARCH_US_PER_STEP": IN_WORLDS,
     "RESERVED_NODES_NAMED_MAX": HELD + "test_so_many_nodes_are_named",
     "OVERCOMMIT_TOLERATED_S": CORE + "check/test_invariants.py::"

@@ -167,13 +167,11 @@ DEVICE_SELECTORS_PER_POD_MAX = 256
 """CEL selectors of all requests of a pod's claims together, with those of their classes."""
 DEVICES_PER_CLAIM_MAX = 32
 """The API's own limit (AllocationResultsMaxSize): a claim gets no more devices."""
-DEVICE_LOOKS_MAX = 200_000
-"""Devices looked at in one search for devices, about half a second in all; kube-scheduler gives up
-after ten seconds."""
+DEVICE_LOOKS_MAX = 20_000
+"""Devices looked at in one search for devices, about 10 ms in all, without a pause; kube-scheduler
+gives up after ten seconds."""
 DEVICE_PODS_PER_NODE_MAX = 256
 """Pods that are tried on one kind of node: more than any node takes."""
-DEVICE_SEARCHES_MAX = 8
-"""Searches for one class's device needs that wait for the next turn."""
 DEVICE_ASKS_MAX = 16_384
 """Most device needs that are kept. Each request, selector and configuration counts as one more, as
 it may have 10 KiB. The ones used longest ago go."""
@@ -288,8 +286,6 @@ ROOM_ROWS_FEW = 4
 """Of so few nodes that have changed, sums by domain follow; of more they are added up anew."""
 SINGLE_ROWS_FEW = 10
 """So few nodes are judged and scored one by one; more as arrays, which costs more for one."""
-DEVICE_LOOKS_AT_ONCE_MAX = 256
-"""Devices looked at before a search for devices looks at the steps that are left."""
 WOKEN_FEW = 8
 """So few woken gangs are looked at one by one; of more, by the totals of their buckets."""
 SLOT_CELLS_AT_ONCE = 2**20

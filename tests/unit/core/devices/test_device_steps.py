@@ -1,7 +1,6 @@
 """Devices when the steps of a turn are over: nothing is lost, and who asks again goes on."""
 
 import numpy as np
-import pytest
 
 from quorate.core.model import policy
 from quorate.core.model.steps import OutOfStepsError, Steps
@@ -54,16 +53,16 @@ ROWS = np.arange(2)
 
 
 def hard():
-    """Claims that a node cannot meet, which takes long to find out."""
+    """Claims that ever fewer pods can meet: a search for each number of pods."""
     world = Nodes2(*many(300))
-    pod_class, room = world.ask(*[spec(request(count=30))] * 7)
+    pod_class, room = world.ask(*[spec(request(count=2))] * 10)
     return world, pod_class.device_needs, room
 
 
 def test_a_search_goes_on_where_it_stopped_though_planning_begins_anew():
     world, ask, room = hard()
     expected = room.device_room.pods(ask, ROWS).tolist()
-    assert expected == [1, 0]
+    assert expected == [15, 0]
     turns = Turns(world, 40)
     assert turns.until_said(lambda device_room: device_room.pods(ask, ROWS).tolist()) == expected
     assert turns.turns > 5
@@ -77,7 +76,7 @@ def test_what_a_turn_takes_is_little_more_than_its_steps():
     world, ask, _ = hard()
     turns = Turns(world, 40)
     turns.until_said(lambda device_room: device_room.pods(ask, ROWS))
-    assert max(turns.taken) < 40 + 60
+    assert max(turns.taken) < 40 + 60, "one search more"
 
 
 def test_selectors_go_on_device_by_device():
@@ -143,22 +142,6 @@ def test_a_chain_of_pods_counts_too():
         0,
     ]
     assert turns.turns > 10
-
-
-@pytest.mark.parametrize("kept", [1, 2, 8])
-def test_searches_that_wait_are_kept_up_to_a_bound(monkeypatch, kept):
-    monkeypatch.setattr(policy, "DEVICE_SEARCHES_MAX", kept)
-    world = Nodes2(*many(200), on("n1", *(device(f"d{i}", attributes={"b": i}) for i in range(90))))
-    pod_class, room = world.ask(*[spec(request(count=30))] * 7)
-    device_room = room.device_room
-    asked = device_room.outcomes(pod_class.device_needs)
-    for row in (0, 1):
-        code = int(device_room._codes[row])
-        asked._reduce(code, None)
-        for _ in range(3):
-            with pytest.raises(OutOfStepsError):
-                asked.for_one_pod(code, Steps(10))
-    assert len(asked._under_way) == min(kept, 2)
 
 
 def test_giving_devices_counts_all_that_the_node_has():

@@ -5,8 +5,8 @@ node is first reduced to what a class's device needs read: the looks of its devi
 kind is searched once; the kind that remains after one pod is a reduced kind again. In: device needs
 and codes of kinds. Out: how many pods fit, and the devices of one pod. Called by ``device_room``.
 
-The work is counted in steps. When a turn ends, results and unfinished searches are stored, so that
-the next turn continues where this one stopped.
+The work is counted in steps. When a turn ends, results are stored, so that the next turn continues
+after the last search of this one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quorate.core.cluster.devices.requests import UnallocatedClaim
 from quorate.core.cluster.devices.views import DeviceKind, DeviceKinds, PoolKind, SharedTraits
 from quorate.core.cluster.lru_cache import LruCache
 from quorate.core.model import Taint, policy
-from quorate.core.model.steps import OutOfStepsError, Steps, costs
+from quorate.core.model.steps import Steps, costs
 from quorate.core.room.devices.cel.expressions import Expressions
 from quorate.core.room.devices.cel.programs import Broken
 from quorate.core.room.devices.search import (
@@ -103,7 +103,6 @@ class NeedsOutcomes:
         self._look_of: WeakKeyDictionary[SharedTraits, Look] = WeakKeyDictionary()
         self._by_code: dict[int, _ReducedKind] = {}
         self._reduced: WeakValueDictionary[SeenKind, _ReducedKind] = WeakValueDictionary()
-        self._under_way: LruCache[_ReducedKind, DeviceSearch] = LruCache()
 
     def __len__(self) -> int:
         """Return the number of kinds of node that were reduced."""
@@ -143,17 +142,12 @@ class NeedsOutcomes:
         """Search, if not done yet, for the devices that one pod gets."""
         if reduced.is_known:
             return reduced
-        search = self._under_way.get(reduced)
-        if search is None:
-            search = DeviceSearch(self._claims, reduced.kind)
-            if steps is not None:
-                steps.take(costs.DEVICE_SEARCH_STEPS)
-        try:
-            answer = search.run(steps)
-        except OutOfStepsError:
-            self._under_way.put(reduced, search, policy.DEVICE_SEARCHES_MAX)
-            raise
-        self._under_way.drop(reduced)
+        if steps is not None:
+            steps.expect()
+        search = DeviceSearch(self._claims, reduced.kind)
+        answer = search.run()
+        if steps is not None:
+            steps.take(costs.DEVICE_SEARCH_STEPS + search.examined // costs.DEVICE_LOOKS_PER_STEP)
         reduced.answer, reduced.is_known = answer, True
         if isinstance(answer, ChosenDevices) and any(answer.claims):
             reduced.after = self._of_kind(less(reduced.kind, answer))

@@ -4,15 +4,14 @@ Source: kube-scheduler 1.36's structured allocator: claims, requests and devices
 other, depth first; pools by driver and name, slices by name, devices as listed. In: claims, and a
 kind of node with the looks of its devices. Out: positions of devices. Called by ``outcomes``.
 
-The search has its own stack, counts the devices that it examines, and can be interrupted. Of
-devices with one look it tries one: if that has no solution, the others have none.
+The search has its own stack, counts the devices that it examines, and ends when they are too many.
+Of devices with one look it tries one: if that has no solution, the others have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import groupby
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from quorate.core.cluster.devices.requests import SCORE_OF_FIRST, Choice, Unallo
 from quorate.core.cluster.devices.views import PoolState
 from quorate.core.model import Taint, policy
 from quorate.core.model.selectors import tolerates
-from quorate.core.model.steps import Steps, costs
+from quorate.core.model.steps import costs
 from quorate.core.room.devices.cel.programs import Broken
 
 
@@ -67,54 +66,49 @@ class _StoppedError(Exception):
     """The search must stop: an expression is broken, or the search takes too long."""
 
 
-class _Outcome(Enum):
-    OPEN = 0
-    DONE = 1
-    NOT = 2
-    TOO_MANY = 3
-    """A claim would have more devices than allowed; another alternative may need fewer."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
+class _Option(NamedTuple):
     """A choice of a request: how many devices it takes, and which it may take, in order.
 
-    A position with a broken verdict stops the search that reaches it. ``count`` is 0 where none
+    A position with a broken verdict stops the search that reaches it. ``number`` is 0 where none
     can do. ``all`` says that it takes all of them or none.
     """
 
-    count: int
+    number: int
     devices: list[int]
     all: bool
 
 
 @dataclass(slots=True)
 class _Request:
-    """A request; ``choices`` with their numbers in ``Look.verdicts``."""
+    """A request; ``choices`` with their numbers in ``Look.verdicts``.
+
+    ``sizes`` are the devices that each choice takes; ``rest_min`` is what the later requests of its
+    claim take at least.
+    """
 
     claim: int
     index: int
     is_list: bool
     choices: list[tuple[int, Choice]]
     options: dict[int, _Option] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
+    rest_min: int = 0
 
 
-@dataclass(slots=True)
-class _Level:
-    """A device to choose, number ``got`` (from 0) of an option; None: the alternative of a list."""
+class _State(NamedTuple):
+    """What to choose next: device ``got`` (from 0) of a choice of a request.
+
+    ``which`` -1: the choice itself. ``start`` is the first of the choice's devices to try.
+    """
 
     request: int
-    which: int
-    got: int | None = None
-    next: int = 0
-    """The place in the option's devices to try next."""
-    taken: int = -1
-    failed: set[Look] = field(default_factory=set)
-    only_too_many: bool = True
+    which: int = -1
+    got: int = 0
+    start: int = 0
 
 
 class DeviceSearch:
-    """The search for devices of claims on one kind of node. Call ``run`` until it returns."""
+    """The search for devices of claims on one kind of node. Call ``run`` once."""
 
     def __init__(self, claims: tuple[UnallocatedClaim, ...], kind: SeenKind) -> None:
         self._claims = claims
@@ -127,93 +121,104 @@ class DeviceSearch:
         self._taken: dict[int, tuple[int, int]] = {}
         """By device, the request and choice that has it, in the order in which they were taken."""
         self._in_claim = [0] * len(claims)
-        self._stack: list[_Level] = []
-        self._claim = 0
-        """The claim that the last outcome is about."""
         self.examined = 0
         """Devices examined; one that is taken counts several times."""
-        self._counted = 0
-        """The part of them for which steps were already taken."""
-        self._work = self._run()
 
-    def run(self, steps: Steps | None = None) -> ChosenDevices | Broken | None:
-        """Return devices for all claims; None if there are none, ``Broken`` if it is unknown.
-
-        Raises ``OutOfStepsError``: call again to continue. Do not call it after it has returned.
-        """
+    def run(self) -> ChosenDevices | Broken | None:
+        """Return devices for all claims; None if there are none, ``Broken`` if it is unknown."""
         try:
-            while True:
-                if steps is not None:
-                    steps.expect()
-                next(self._work)
-                self._count(steps)
-        except StopIteration:
-            pass
+            self._size_all()
+            if self._search():
+                return self._chosen()
         except _StoppedError as stopped:
             return Broken(str(stopped))
-        finally:
-            self._count(steps)
-        if self._taken or not self._requests:
-            return self._chosen()
         if any(pool.state is PoolState.INVALID for pool in self._kind):
             return Broken("invalid resource pools were encountered")
         return None
-
-    def _count(self, steps: Steps | None) -> None:
-        if steps is not None:
-            steps.take(1 + (self.examined - self._counted) // costs.DEVICE_LOOKS_PER_STEP)
-        self._counted = self.examined
 
     def _examine(self, devices: int = 1) -> None:
         self.examined += devices
         if self.examined > policy.DEVICE_LOOKS_MAX:
             raise _StoppedError("the search for devices was cut short: it took too many steps")
 
-    @property
-    def _pauses(self) -> bool:
-        return self.examined >= self._counted + policy.DEVICE_LOOKS_AT_ONCE_MAX
-
-    def _run(self) -> Iterator[None]:
-        """Search; a pause after a bounded number of devices. What was found is in ``_taken``."""
-        yield from self._size_all()
-        outcome = self._open(0, None, 0)
-        while outcome is not _Outcome.DONE and (outcome is _Outcome.OPEN or self._stack):
-            if self._pauses:
-                yield
-            level = self._stack[-1]
-            claim = self._requests[level.request].claim
-            if outcome is _Outcome.TOO_MANY and claim < self._claim:
-                outcome = _Outcome.NOT  # the limit is per claim
-            if level.got is None:
-                outcome = self._next_choice(level, outcome)
-            elif outcome is _Outcome.OPEN:
-                outcome = self._next_device(level)
+    def _search(self) -> bool:
+        """Take devices for all requests, depth first. A level is what is open at one state."""
+        levels = [self._level(_State(0))]
+        while levels:
+            state = next(levels[-1], None)
+            if state is None:
+                levels.pop()
+            elif state.request == len(self._requests):
+                return True
             else:
-                outcome = self._give_back(level, outcome)
+                levels.append(self._level(state))
+        return not self._requests
+
+    def _level(self, state: _State) -> Iterator[_State]:
+        """Yield each state that may follow; what was taken for it is given back afterwards."""
+        if not self._requests:
+            return
+        at, which, got, start = state
+        request = self._requests[at]
+        if which < 0:
+            for one, size in enumerate(request.sizes):
+                in_claim = self._in_claim[request.claim] + size + request.rest_min
+                if in_claim <= policy.DEVICES_PER_CLAIM_MAX:
+                    yield _State(at, one)
+            return
+        option = self._option(request, which)
+        if not option.number:
+            return  # "all devices" means at least one
+        if got == option.number:
+            yield _State(at + 1)
+            return
+        failed: set[Look] = set()
+        for place in range(start, len(option.devices)):
+            device = option.devices[place]
+            if device in self._taken:
+                self._examine(place % costs.DEVICES_LISTED_PER_LOOK == 0)
+                if option.all:
+                    return
+                continue
+            look = self._looks[device]
+            self._examine()
+            if look in failed or not _matches(look, request.choices[which][0]):
+                continue
+            self._examine()
+            self._taken[device] = at, which
+            self._in_claim[request.claim] += 1
+            yield _State(at, which, got + 1, place + 1)
+            del self._taken[device]
+            self._in_claim[request.claim] -= 1
+            if option.all:
+                return
+            failed.add(look)
 
     # What each choice may take
 
-    def _size_all(self) -> Iterator[None]:
-        """List the devices of requests for all; no claim may need more than it can get."""
+    def _size_all(self) -> None:
+        """Size the choices; no claim may need more devices than it can get."""
         most = policy.DEVICES_PER_CLAIM_MAX
-        for _, requests in groupby(self._requests, key=lambda request: request.claim):
-            at_least = 0
+        for _, of_claim in groupby(self._requests, key=lambda request: request.claim):
+            requests = list(of_claim)
             for request in requests:
-                counts = []
                 for which, (_, choice) in enumerate(request.choices):
                     self._examine()
                     if choice.wanted.count is None:
-                        yield from self._list_all(request, which)
-                        counts.append(len(request.options[which].devices))
+                        self._list_all(request, which)
+                        request.sizes.append(len(request.options[which].devices))
                     else:
-                        counts.append(choice.wanted.count)
-                at_least += min(counts, default=0)
+                        request.sizes.append(choice.wanted.count)
+            at_least = 0
+            for request in reversed(requests):
+                request.rest_min = at_least
+                at_least += min(request.sizes, default=0)
             if at_least > most:
                 raise _StoppedError(
                     f"number of requested devices {at_least} exceeds the claim limit of {most}"
                 )
 
-    def _list_all(self, request: _Request, which: int) -> Iterator[None]:
+    def _list_all(self, request: _Request, which: int) -> None:
         """Find all devices that match a choice; one that is in use or tainted rules it out."""
         number, choice = request.choices[which]
         matching, is_free = [], True
@@ -227,8 +232,6 @@ class DeviceSearch:
                 )
             for look, used in zip(pool.looks, pool.used, strict=True):
                 self._examine()
-                if self._pauses:
-                    yield
                 if _matches(look, number):
                     matching.append(device)
                     is_free &= not used and _is_tolerated(look, choice)
@@ -250,86 +253,6 @@ class DeviceSearch:
             count = choice.wanted.count or 0
             known = request.options[which] = _Option(count, devices, all=False)
         return known
-
-    # The search
-
-    def _open(self, at: int, which: int | None, got: int) -> _Outcome:
-        """Push the next device to choose; or say that all are chosen, or that there is no way.
-
-        ``got`` devices of the current choice are chosen; ``which`` None: the request's alternative
-        is not chosen yet.
-        """
-        while True:
-            if at >= len(self._requests):
-                return _Outcome.DONE
-            request = self._requests[at]
-            self._claim = request.claim
-            if not request.choices:
-                return _Outcome.NOT
-            if which is None and request.is_list:
-                self._stack.append(_Level(at, 0))
-            which = which or 0
-            option = self._option(request, which)
-            size = len(option.devices) if option.all else option.count
-            if size and got >= size:
-                at, which, got = at + 1, None, 0
-                continue
-            if self._in_claim[request.claim] + size - got > policy.DEVICES_PER_CLAIM_MAX:
-                return _Outcome.TOO_MANY
-            if not option.count:
-                return _Outcome.NOT  # "all devices" means at least one
-            level = _Level(at, which, got)
-            if got:
-                level.next = self._stack[-1].next
-            self._stack.append(level)
-            return _Outcome.OPEN
-
-    def _next_choice(self, level: _Level, outcome: _Outcome) -> _Outcome:
-        """Try the next alternative of a list; after the last one, return the list's outcome."""
-        level.only_too_many &= outcome is _Outcome.TOO_MANY
-        level.which += 1
-        request = self._requests[level.request]
-        if level.which < len(request.choices):
-            return self._open(level.request, level.which, 0)
-        self._stack.pop()
-        self._claim = request.claim
-        return _Outcome.TOO_MANY if level.only_too_many else _Outcome.NOT
-
-    def _next_device(self, level: _Level) -> _Outcome:
-        """Take the next device that may be; ``OPEN`` also where a pause is due before one."""
-        request = self._requests[level.request]
-        number, option = request.choices[level.which][0], request.options[level.which]
-        while level.next < len(option.devices):
-            device = option.devices[level.next]
-            look = self._looks[device]
-            self._examine()
-            level.next += 1
-            if device in self._taken:
-                if option.all:
-                    break
-            elif look not in level.failed and _matches(look, number):
-                self._examine()
-                self._taken[device] = level.request, level.which
-                self._in_claim[request.claim] += 1
-                level.taken = device
-                return self._open(level.request, level.which, (level.got or 0) + 1)
-            if self._pauses:
-                return _Outcome.OPEN
-        self._stack.pop()
-        self._claim = request.claim
-        return _Outcome.NOT
-
-    def _give_back(self, level: _Level, outcome: _Outcome) -> _Outcome:
-        """Give back a device without a solution; ``OPEN`` if another one is worth a try."""
-        request = self._requests[level.request]
-        del self._taken[level.taken]
-        self._in_claim[request.claim] -= 1
-        if outcome is _Outcome.NOT and not request.options[level.which].all:
-            level.failed.add(self._looks[level.taken])
-            return _Outcome.OPEN
-        self._stack.pop()
-        self._claim = request.claim
-        return outcome
 
     def _chosen(self) -> ChosenDevices:
         picks: list[list[Pick]] = [[] for _ in self._claims]
