@@ -3,8 +3,9 @@
 Called by ``reflector`` here, and by the shell's lease, watch, commit and report. Nothing is
 retried in this layer: whether a second try is safe, and when, is the caller's to know.
 
-Three ways out, so that none waits behind another: writes go through ``pool.ConnectionPool``, reads
-through a few connections of aiohttp, and each stream has a connection of its own. Writes queue in
+Three ways out, so that none waits behind another: writes go through ``pool.ConnectionPool`` (to a
+proxy, through aiohttp), reads through a few connections of aiohttp, and each stream has a
+connection of its own. Writes queue in
 order, so whoever must never wait behind a thousand binds (``elector``) takes a client of its own.
 Bodies are never compressed: the API server's CPU is the scarcest of all.
 """
@@ -30,7 +31,6 @@ from quorate.shell.kube.connections.sessions import (
     USER_AGENT,
     ByteStream,
     body_of,
-    fenced,
     session,
     unreachable,
 )
@@ -39,6 +39,7 @@ from quorate.shell.kube.errors import (
     Unreachable,
     error_from_response,
     is_object,
+    not_sent,
     status_class,
 )
 from quorate.shell.kube.identity.credentials import Credentials
@@ -54,6 +55,8 @@ _PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "apply": "application/apply-patch+yaml",
 }
 _READ_CONNECTIONS_MAX: Final = 16
+_PROXY_CONNECT_S_MAX: Final = 4.0
+"""Less than a Lease is valid after its holder stops to write (``lease.elector``)."""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -74,6 +77,9 @@ class KubeClient:
         if url.host is None or url.port is None:
             raise ValueError(f"no host in {credentials.base_url!r}")
         self._name = address(url.host, url.port)
+        if credentials.proxy_url is not None:
+            proxy = URL(credentials.proxy_url)
+            self._name += f" by the proxy {address(proxy.host or '', proxy.port or 0)}"
         self._origin = str(url.origin())
         self._path_prefix = url.raw_path.rstrip("/")  # some proxies put each cluster under a path
         self._host_header = url.raw_authority
@@ -81,19 +87,18 @@ class KubeClient:
         self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
         self._reads = session(_READ_CONNECTIONS_MAX, timeout_s)
-        self._slow_writes = session(write_connections_max, timeout_s)
-        self._slow_slots = asyncio.Semaphore(write_connections_max)  # a wait here is no timeout
+        self._proxied_writes = session(
+            write_connections_max, timeout_s, connect_s=_PROXY_CONNECT_S_MAX
+        )
+        self._proxied_slots = asyncio.Semaphore(write_connections_max)  # a wait here is no timeout
         self._streams = session(0, timeout_s, is_stream=True)
-        # The pool knows the usual way through a proxy; aiohttp knows the others too.
         self._writes = None
-        proxy = URL(credentials.proxy_url) if credentials.proxy_url else None
-        if proxy is None or (proxy.scheme == "http" and credentials.tls is not None):
+        if credentials.proxy_url is None:
             self._writes = ConnectionPool(
                 url.host,
                 url.port,
                 tls=self._tls if credentials.tls is not None else None,
                 server_hostname=credentials.tls_server_name,
-                proxy=proxy,
                 connections_max=write_connections_max,
                 timeout_s=timeout_s,
             )
@@ -193,7 +198,7 @@ class KubeClient:
         if self._writes is not None:
             await self._writes.close()
         await self._reads.close()
-        await self._slow_writes.close()
+        await self._proxied_writes.close()
         await self._streams.close()
 
     async def __aenter__(self) -> Self:
@@ -222,7 +227,7 @@ class KubeClient:
             body = _ENCODER.encode(body)
         target = self._path_prefix + (with_params(path, params) if params else path)
         if self._writes is None:
-            return await self._write_by_aiohttp(method, target, body, content_type, may_send)
+            return await self._write_by_proxy(method, target, body, content_type, may_send)
         headers = await self._credentials.headers()
         if headers is not self._identity_headers:  # they change about once an hour
             self._identity_lines = self._common_header_lines(headers)
@@ -246,7 +251,7 @@ class KubeClient:
             return response.body
         raise self._error(response.status, response.body, response.retry_after)
 
-    async def _write_by_aiohttp(
+    async def _write_by_proxy(
         self,
         method: str,
         target: str,
@@ -254,11 +259,12 @@ class KubeClient:
         content_type: str,
         may_send: Callable[[], bool] | None,
     ) -> bytes:
-        async with self._slow_slots:
-            with fenced(may_send):
-                answer = await self._request_by_aiohttp(
-                    method, target, body, content_type, self._slow_writes
-                )
+        async with self._proxied_slots:
+            if may_send is not None and not may_send():
+                raise not_sent()
+            answer = await self._request_by_aiohttp(
+                method, target, body, content_type, self._proxied_writes
+            )
         if is_object(answer):
             return answer
         raise self._error(200, answer, None)

@@ -168,13 +168,8 @@ async def test_a_server_in_no_proxy_is_asked_directly(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "407 Proxy Authentication"),
-        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502 Bad Gateway"),
-        (b"rubbish\r\n\r\n", "rubbish"),
-        (b"HTTP/1.1 200", "gave no answer"),
-        (b"", "gave no answer"),
-        (b"HTTP/1.1 200 OK\r\nA: " + b"x" * 50_000, "gave no answer"),
-        (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\nmore", "more than was asked for"),
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "407.*Proxy Authentication"),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502.*Bad Gateway"),
     ],
 )
 async def test_what_a_proxy_refuses_is_unreachable_and_never_sent(tmp_path, answer, says):
@@ -185,7 +180,7 @@ async def test_what_a_proxy_refuses_is_unreachable_and_never_sent(tmp_path, answ
             with pytest.raises(Unreachable, match=says) as caught:
                 await write(client)
     assert not caught.value.maybe_processed
-    assert f"127.0.0.1:{proxy.port}" in str(caught.value)
+    assert f"{NAME}:6443 by the proxy 127.0.0.1:{proxy.port}" in str(caught.value)
 
 
 async def test_a_deposed_leader_sends_nothing_through_a_proxy(tmp_path):

@@ -2,10 +2,9 @@
 
 Used by ``client`` for writes, because a gang of a thousand pods is a thousand POSTs at once, and a
 general HTTP client costs three times the CPU for each. It knows one host, no redirects, no cookies,
-no pipelining, no proxy but one that makes tunnels: one request at a time on each connection, so
-that an answer can never be taken for another's. Whatever goes wrong ends in ``Unreachable``, once,
-and closes the connection; nothing is retried here, because only the caller knows whether a second
-try is safe.
+no proxy, no pipelining: one request at a time on each connection, so that an answer can never be
+taken for another's. Whatever goes wrong ends in ``Unreachable``, once, and closes the connection;
+nothing is retried here, because only the caller knows whether a second try is safe.
 
 Times are those of the event loop, because its timers run on them.
 """
@@ -17,10 +16,8 @@ from collections import deque
 from collections.abc import Callable
 
 from aiohappyeyeballs import start_connection
-from yarl import URL
 
 from quorate.shell.kube.connections.http1 import MalformedResponse, Response, ResponseParser
-from quorate.shell.kube.connections.proxies import open_tunnel
 from quorate.shell.kube.errors import Unreachable, not_sent
 from quorate.shell.kube.paths import address
 
@@ -124,19 +121,16 @@ class ConnectionPool:
         *,
         tls: Callable[[], ssl.SSLContext] | None,
         server_hostname: str | None = None,
-        proxy: URL | None = None,
         connections_max: int = 64,
         timeout_s: float = 30.0,
     ) -> None:
-        """``tls`` gives the context of the day, None means plain http; ``proxy`` is an http one.
+        """``tls`` gives the context of the day, None means plain http.
 
         A connection of an older context answers what it was asked, and is not used again.
         """
         self.name = address(host, port)
         self._address = (host, port)
         self._tls = tls
-        self._proxy = proxy
-        self._asked = address(str(proxy.host), proxy.port or 80) if proxy is not None else self.name
         self._server_hostname = server_hostname
         self._connections_max = connections_max
         self._timeout_s = timeout_s
@@ -276,25 +270,15 @@ class ConnectionPool:
             if not self._live and not self._opening:
                 text = str(error) or type(error).__name__
                 if isinstance(error, TimeoutError) and not error.errno:  # ours, not the kernel's
-                    text = f"no answer from {self._asked} within {_CONNECT_TIMEOUT_S:g} s"
+                    text = f"no answer from {self.name} within {_CONNECT_TIMEOUT_S:g} s"
                 self._fail_waiting(f"cannot connect to {self.name}: {text}", error)
 
     async def _connected(self) -> socket.socket:
         """Return a socket that is connected to any of the host's addresses. Raises OSError."""
         loop = asyncio.get_running_loop()
-        host, port = self._address
-        if self._proxy is not None:
-            host, port = self._proxy.host or "", self._proxy.port or 80
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = await loop.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
         # Not asyncio's own: cancelled amid a race, it forgets sockets that were just connected.
-        connected = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
-        if self._proxy is not None:
-            try:
-                await open_tunnel(connected, self._proxy, *self._address)
-            except BaseException:
-                connected.close()
-                raise
-        return connected
+        return await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_S)
 
     def _sweep(self) -> None:
         """Time out what has waited too long: one timer for all, not one for each request."""

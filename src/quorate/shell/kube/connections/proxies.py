@@ -1,29 +1,19 @@
-"""Proxies, as kubectl uses them. In: a server's URL and the environment. Out: a proxy, a tunnel.
+"""Proxies, as kubectl uses them. In: a server's URL and the environment. Out: a proxy.
 
-``credentials`` asks which proxy there is, ``pool`` goes through it. The rules of NO_PROXY are those
-of Go's ``httpproxy``: kubectl and quorate must not go different ways from one shell.
+``credentials`` asks which proxy there is, ``client`` goes through it. The rules of NO_PROXY are
+those of Go's ``httpproxy``: kubectl and quorate must not go different ways from one shell.
 """
 
-import asyncio
-import base64
 import ipaddress
-import socket
 from collections.abc import Mapping
 from typing import Final
 
 from yarl import URL
 
-from quorate.shell.kube.paths import address
-
-_HEAD_BYTES_MAX: Final = 16 * 1024
 _VARIABLES: Final = {
     "http": ("HTTP_PROXY", "http_proxy"),
     "https": ("HTTPS_PROXY", "https_proxy"),
 }
-
-
-class ProxyError(OSError):
-    """The proxy did not make a connection to the server; the one line says why."""
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
@@ -89,32 +79,3 @@ def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
-
-
-async def open_tunnel(connected: socket.socket, proxy: URL, host: str, port: int) -> None:
-    """Ask the proxy at the other end of ``connected`` for a way to the server.
-
-    Raises ProxyError, or OSError: the connection broke.
-    """
-    target = address(host, port)
-    request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
-    if proxy.user is not None:
-        secret = base64.b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
-        request += f"Proxy-Authorization: Basic {secret}\r\n"
-    loop = asyncio.get_running_loop()
-    await loop.sock_sendall(connected, f"{request}\r\n".encode())
-    head = b""
-    while b"\r\n\r\n" not in head:
-        part = await loop.sock_recv(connected, _HEAD_BYTES_MAX)
-        if not part or len(head) > _HEAD_BYTES_MAX:
-            raise ProxyError(
-                f"the proxy {address(str(proxy.host), proxy.port or 80)} gave no answer to CONNECT"
-            )
-        head += part
-    status, _, rest = head.partition(b"\r\n")
-    words = status.split(b" ", 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or words[1] != b"200":
-        said = status[:100].decode("ascii", "replace")
-        raise ProxyError(f"the proxy {proxy.host}:{proxy.port} made no connection: {said!r}")
-    if not rest.endswith(b"\r\n\r\n") and rest != b"\r\n":
-        raise ProxyError(f"the proxy {proxy.host}:{proxy.port} said more than was asked for")

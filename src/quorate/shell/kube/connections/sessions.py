@@ -1,6 +1,6 @@
-"""How we use aiohttp: sessions that close all, bodies with a limit, and writes of a leader only.
+"""How we use aiohttp: sessions that close all, and bodies with a limit.
 
-Used by ``client`` for reads, streams, and writes by a way that ``pool`` does not know.
+Used by ``client`` for reads, streams, and writes through a proxy.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
@@ -18,10 +17,10 @@ from weakref import WeakSet
 import aiohttp
 
 from quorate import __version__
-from quorate.shell.kube.errors import TooLarge, Unreachable, not_sent
+from quorate.shell.kube.errors import TooLarge, Unreachable
 
 if TYPE_CHECKING:
-    from aiohttp.connector import AddrInfoType, Connection
+    from aiohttp.connector import AddrInfoType
 
 USER_AGENT: Final = f"quorate/{__version__}"
 CONTENT_TYPE: Final = "application/json"
@@ -30,7 +29,6 @@ LIST_BYTES_MAX: Final = 64 * 1024 * 1024
 NETWORK_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError)
 _STREAM_BUFFER_BYTES: Final = 8 * 1024 * 1024
 _TURNS_TO_CLOSE: Final = 10
-_may_send: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("may_send", default=None)
 
 
 class ByteStream:
@@ -51,27 +49,6 @@ class ByteStream:
             return await self._content.readany()
         except NETWORK_ERRORS as error:
             raise unreachable(self._name, error) from error
-
-
-@contextmanager
-def fenced(may_send: Callable[[], bool] | None) -> Iterator[None]:
-    """Have ``may_send`` asked before each request that is made within; None: not at all."""
-    token = _may_send.set(may_send)
-    try:
-        yield
-    finally:
-        _may_send.reset(token)
-
-
-class FencedRequest(aiohttp.ClientRequest):
-    """Asks on a connection that is free, right before it writes."""
-
-    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
-        """Raises Unreachable: it was not sent."""
-        may_send = _may_send.get()
-        if may_send is not None and not may_send():
-            raise not_sent()
-        return await super().send(conn)
 
 
 class Connector(aiohttp.TCPConnector):
@@ -110,15 +87,19 @@ class Connector(aiohttp.TCPConnector):
 
 
 def session(
-    connections_max: int, timeout_s: float, *, is_stream: bool = False
+    connections_max: int,
+    timeout_s: float,
+    *,
+    is_stream: bool = False,
+    connect_s: float | None = None,
 ) -> aiohttp.ClientSession:
     """Return a session that adds nothing of its own: no cookies, no proxy from the env.
 
-    ``connections_max`` 0 is no limit. ``timeout_s`` is for all of one request.
+    ``connections_max`` 0 is no limit. ``timeout_s`` is for all of one request, ``connect_s`` for
+    its connection.
     """
     return aiohttp.ClientSession(
         connector=Connector(connections_max, _large_buffer_socket if is_stream else plain_socket),
-        request_class=FencedRequest,
         headers={
             "User-Agent": USER_AGENT,
             "Accept": CONTENT_TYPE,
@@ -128,7 +109,7 @@ def session(
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,
         auto_decompress=False,
-        timeout=aiohttp.ClientTimeout(total=timeout_s),
+        timeout=aiohttp.ClientTimeout(total=timeout_s, connect=connect_s),
         # Lists too come in many megabytes: each pause of a smaller buffer costs CPU.
         read_bufsize=_STREAM_BUFFER_BYTES,
     )
@@ -153,7 +134,12 @@ async def body_of(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 def unreachable(name: str, error: BaseException) -> Unreachable:
     """Return what a failure of the network to ``name`` means for its request."""
     # A connection that was never made is the one case in which surely nothing was processed.
-    never_sent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+    never_sent = isinstance(
+        error,
+        aiohttp.ClientConnectorError
+        | aiohttp.ClientHttpProxyError
+        | aiohttp.ConnectionTimeoutError,
+    )
     text = str(error) or type(error).__name__
     return Unreachable(f"{name}: {text}", maybe_processed=not never_sent)
 
