@@ -105,7 +105,7 @@ PLANTED = {
     in_core.journal_says_that_all_was_settled: by_simulation(PARTIAL, first=1660),
     in_core.journal_leaves_out_what_is_open: by_simulation(PARTIAL, MARKED, first=1217),
     in_core.devices_are_free_when_their_claim_is_allocated_for_another_pod: by_simulation(
-        TWICE, first=351, themes=("devices",)
+        TWICE, first=412, themes=("devices",)
     ),
     in_core.owners_say_nothing: by_worlds(ASTRAY, themes=("gangs",)),
     in_core.nobody_waits_for_what_an_owner_says: by_worlds(ASTRAY, themes=("gangs",)),
