@@ -146,7 +146,9 @@ def _topologies(volume: Volume) -> list[Topology]:
 
 
 def _unbound_needs(pod: Pod, storage: Storage) -> tuple[UnboundNeed, ...]:
-    needs = [_unbound(claim, storage) for claim in unbound_claims(pod, storage)]
+    needs = tuple(_unbound(claim, storage) for claim in unbound_claims(pod, storage))
+    if len(needs) < 2:
+        return needs
     open_in = Counter(need.storage_class for need in needs if need.is_open)
     return tuple(
         need._replace(is_one_of_several=need.is_open and open_in[need.storage_class] > 1)
@@ -231,6 +233,8 @@ def _binding_problem(pod: Pod, storage: Storage) -> Problem | None:
 
 def _several_problem(pod: Pod, storage: Storage) -> Problem | None:
     """Find two claims that only static volumes of one class can meet."""
+    if len(pod.claims) < 2:
+        return None
     first: dict[str, Claim] = {}
     for claim in unbound_claims(pod, storage):
         is_static = storage.classes[claim.storage_class].provisioner == NO_PROVISIONER
