@@ -94,7 +94,6 @@ _DEVICE_CLAIM["spec"]["devices"]["requests"][0]["exactly"] |= {
     "count": 1,
 }
 _USES = {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]}
-_ZONE = "topology.kubernetes.io/zone"
 _CLAIMS = [{"name": name, "persistentVolumeClaim": {"claimName": "c"}} for name in ("a", "b")]
 _CLAIM = {
     "apiVersion": "v1",
@@ -138,16 +137,6 @@ def _volume(**spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         },
         "status": {"phase": "Available"},
     }
-
-
-def _in_zone(node: dict[str, Any], zone: str) -> dict[str, Any]:
-    labels = {**node["metadata"]["labels"], _ZONE: zone}
-    return {**node, "metadata": {**node["metadata"], "labels": labels}}
-
-
-def _affinity(key: str, value: str) -> dict[str, Any]:
-    expression = {"key": key, "operator": "In", "values": [value]}
-    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 
 NAMED = (

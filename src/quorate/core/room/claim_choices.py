@@ -238,7 +238,7 @@ class ClaimChoices:
             found = (self._settled if is_settled else self._decided).get(need.claim)
         if found is None:
             candidates = self._candidates(need)
-            return _ClaimOptions(need, candidates=candidates, is_open=not need.kept)
+            return _ClaimOptions(need, candidates=candidates, is_open=need.is_open)
         row, name = found
         if name:
             return _ClaimOptions(

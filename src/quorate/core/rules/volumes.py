@@ -6,6 +6,8 @@ VolumeZone. Where a pod's claims have a problem, the rule that found it refuses 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from quorate.core.cluster.arrays import Ints
@@ -138,27 +140,11 @@ def judge_zone(pod_class: PodClass, room: Room) -> Verdict | None:
     return Verdict((~in_zone).astype(np.int8), (_NO_ZONE,))
 
 
+_rule = partial(Rule, kind=RuleKind.VOLUMES, concerns=concerns)
 RULES = (
-    Rule(
-        name="VolumeRestrictions",
-        kind=RuleKind.VOLUMES,
-        judge=judge_restrictions,
-        concerns=concerns,
-    ),
-    Rule(
-        name="NodeVolumeLimits",
-        kind=RuleKind.VOLUMES,
-        judge=judge_limits,
-        cap=cap_by_limits,
-        concerns=concerns,
-    ),
-    Rule(
-        name="VolumeBinding",
-        kind=RuleKind.VOLUMES,
-        judge=judge_binding,
-        cap=cap_by_claims,
-        concerns=concerns,
-    ),
-    Rule(name="VolumeZone", kind=RuleKind.VOLUMES, judge=judge_zone, concerns=concerns),
+    _rule(name="VolumeRestrictions", judge=judge_restrictions),
+    _rule(name="NodeVolumeLimits", judge=judge_limits, cap=cap_by_limits),
+    _rule(name="VolumeBinding", judge=judge_binding, cap=cap_by_claims),
+    _rule(name="VolumeZone", judge=judge_zone),
 )
 """In kube-scheduler's order."""

@@ -87,13 +87,14 @@ class KubeClient:
         self._identity_headers: CIMultiDictProxy[str] | None = None
         self._identity_lines = b""
         self._reads = session(_READ_CONNECTIONS_MAX, timeout_s)
-        self._proxied_writes = session(
-            write_connections_max, timeout_s, connect_s=_PROXY_CONNECT_S_MAX
-        )
-        self._proxied_slots = asyncio.Semaphore(write_connections_max)  # a wait here is no timeout
         self._streams = session(0, timeout_s, is_stream=True)
-        self._writes = None
-        if credentials.proxy_url is None:
+        self._writes = self._proxied_writes = None
+        if credentials.proxy_url is not None:
+            self._proxied_slots = asyncio.Semaphore(write_connections_max)  # to wait is no timeout
+            self._proxied_writes = session(
+                write_connections_max, timeout_s, connect_s=_PROXY_CONNECT_S_MAX
+            )
+        else:
             self._writes = ConnectionPool(
                 url.host,
                 url.port,
@@ -198,7 +199,8 @@ class KubeClient:
         if self._writes is not None:
             await self._writes.close()
         await self._reads.close()
-        await self._proxied_writes.close()
+        if self._proxied_writes is not None:
+            await self._proxied_writes.close()
         await self._streams.close()
 
     async def __aenter__(self) -> Self:

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from quorate.shell.kube.client import KubeClient
-from quorate.shell.kube.connections.proxies import proxy_for
 from quorate.shell.kube.errors import Unreachable
 from quorate.shell.kube.identity.credentials import KubeConfigError, credentials_from_kubeconfig
+from quorate.shell.kube.identity.proxies import proxy_for
 from tests.servers import close
 from tests.unit.shell.authority import Authority
 from tests.unit.shell.scripted_server import ManualClock

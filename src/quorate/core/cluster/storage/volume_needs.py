@@ -232,24 +232,25 @@ def _binding_problem(pod: Pod, storage: Storage) -> Problem | None:
 
 
 def _several_problem(pod: Pod, storage: Storage) -> Problem | None:
-    """Find two claims that only static volumes of one class can meet."""
+    """Find claims of one class that only static volumes can meet, of which a pod may have one."""
     if len(pod.claims) < 2:
         return None
-    first: dict[str, Claim] = {}
-    for claim in unbound_claims(pod, storage):
-        is_static = storage.classes[claim.storage_class].provisioner == NO_PROVISIONER
-        if not is_static or not _unbound(claim, storage).is_open:
-            continue
-        other = first.setdefault(claim.storage_class, claim)
-        if other is not claim:
-            text = f"pod has several unbound claims of class {claim.storage_class}"
-            keys = " and ".join(sorted((str(other.key), str(claim.key))))
-            detail = (
-                f"spec.volumes of pod {pod.name} names the claims {keys}, none of them bound, and "
-                f"class {claim.storage_class} has no provisioner: a pod may have one such claim"
-            )
-            return Problem(BINDING, "several", text, detail)
-    return None
+    needs = zip(unbound_claims(pod, storage), _unbound_needs(pod, storage), strict=True)
+    several = [
+        claim
+        for claim, need in needs
+        if need.is_one_of_several
+        and storage.classes[claim.storage_class].provisioner == NO_PROVISIONER
+    ]
+    if not several:
+        return None
+    name = several[0].storage_class
+    keys = " and ".join(sorted(str(one.key) for one in several if one.storage_class == name))
+    detail = (
+        f"spec.volumes of pod {pod.name} names the claims {keys}, none of them bound, and "
+        f"class {name} has no provisioner: a pod may have one such claim"
+    )
+    return Problem(BINDING, "several", f"pod has several unbound claims of class {name}", detail)
 
 
 def _immediate(claim: Claim, storage: Storage) -> str:

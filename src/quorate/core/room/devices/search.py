@@ -143,6 +143,8 @@ class DeviceSearch:
 
     def _search(self) -> bool:
         """Take devices for all requests, depth first. A level is what is open at one state."""
+        if not self._requests:
+            return True
         levels = [self._level(_State(0))]
         while levels:
             state = next(levels[-1], None)
@@ -152,12 +154,10 @@ class DeviceSearch:
                 return True
             else:
                 levels.append(self._level(state))
-        return not self._requests
+        return False
 
     def _level(self, state: _State) -> Iterator[_State]:
         """Yield each state that may follow; what was taken for it is given back afterwards."""
-        if not self._requests:
-            return
         at, which, got, start = state
         request = self._requests[at]
         if which < 0:
@@ -176,7 +176,8 @@ class DeviceSearch:
         for place in range(start, len(option.devices)):
             device = option.devices[place]
             if device in self._taken:
-                self._examine(place % costs.DEVICES_LISTED_PER_LOOK == 0)
+                if place % costs.DEVICES_LISTED_PER_LOOK == 0:
+                    self._examine()
                 if option.all:
                     return
                 continue

@@ -1,1 +1,1 @@
-"""How bytes travel: pooled connections, sessions, TLS, proxies, and whether anybody answers."""
+"""How bytes travel: pooled connections, sessions, TLS, and whether anybody answers."""

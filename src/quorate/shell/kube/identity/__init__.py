@@ -1,1 +1,1 @@
-"""Who we are to the API server: kubeconfigs, service accounts, plugins, files that are renewed."""
+"""Who we are to the API server, and by which proxy: kubeconfigs, service accounts, plugins."""

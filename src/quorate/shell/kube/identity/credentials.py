@@ -15,10 +15,10 @@ from typing import Final
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from quorate.shell.kube.connections import tls
-from quorate.shell.kube.connections.proxies import is_usable, proxy_for
 from quorate.shell.kube.identity import in_cluster, kubeconfig
 from quorate.shell.kube.identity.access import RELOAD_INTERVAL_S, Access, KubeConfigError
 from quorate.shell.kube.identity.kubeconfig_access import access as kubeconfig_access
+from quorate.shell.kube.identity.proxies import is_usable, proxy_for
 from quorate.shell.process.clock import Clock
 
 __all__ = [
